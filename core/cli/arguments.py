@@ -7,6 +7,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -49,13 +50,16 @@ def main(arguments: Sequence[str]) -> int:
     words = list(arguments)
     if words[:1] == ["study"]:
         words[1:] = with_kind(words[1:])
-    chosen = parser().parse_args(words)
+    chosen = argparse.Namespace(command="")
     try:
-        for module in getattr(chosen, "modules", None) or ():
-            import_module_of_user(module)
-        if "first" in chosen:
-            function_at(chosen.first)(chosen)
-        answer: Answer = function_at(chosen.answer)(chosen)
+        chosen = parser().parse_args(words)
+        # A user's code may print: with --json only the answer goes to stdout
+        with redirect_stdout(sys.stderr if chosen.json else sys.stdout):
+            for module in getattr(chosen, "modules", None) or ():
+                import_module_of_user(module)
+            if "first" in chosen:
+                function_at(chosen.first)(chosen)
+            answer: Answer = function_at(chosen.answer)(chosen)
         _show(answer, chosen.command if chosen.json else None, verbose=chosen.verbose)
     except ShuffleproofError as error:
         warn(f"shuffleproof: {error}")

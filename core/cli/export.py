@@ -34,7 +34,7 @@ from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.registry import study_kind
 from shuffleproof.core.studies.result import SUMMARY, StudyResult
-from shuffleproof.core.studies.sections import View, tables_in
+from shuffleproof.core.studies.sections import View, picture_of, tables_in
 from shuffleproof.core.studies.tables import DIGITS, Table, infer_columns
 from shuffleproof.core.studies.user_names import row_name
 
@@ -65,6 +65,7 @@ USES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "conventions": (frozenset({STUDY}), TABLES | FIGURES),
     "against": (frozenset({benchmark.KIND}), TABLES),
     "test": (frozenset({benchmark.KIND}), TABLES),
+    "digits": (frozenset({STUDY}), frozenset(TITLES)),
     "part": (frozenset({DATA, RANKER}), FORMATS[DATA] | FORMATS[RANKER]),
 }
 """Purpose and formats of each flag."""
@@ -154,6 +155,8 @@ def _study(artefact: Artefact, chosen: str, arguments: argparse.Namespace) -> No
     if chosen in FIGURES:
         how = {"number": arguments.figure or 1, "size": arguments.size, "format": chosen}
         how |= {"width": arguments.width or "", "caption": not arguments.no_caption}
+        result = StudyResult.open(artefact.path)
+        picture_of(study_kind(artefact.recipe).telling().sections(result, view), how["number"])
         write_picture(artefact, out, how | {"measures": list(view.measures)})
         return
     result, ending = StudyResult.open(artefact.path), ENDINGS.get(chosen, chosen)

@@ -10,7 +10,7 @@ from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.open import run_shown, store_of
 from shuffleproof.core.cli.tune import plain, preset_lines
 from shuffleproof.core.data import catalogue
-from shuffleproof.core.errors import UsageError
+from shuffleproof.core.errors import ArtefactError, UsageError
 from shuffleproof.core.library import cleaning, imports
 from shuffleproof.core.library import entries as library
 from shuffleproof.core.library.entries import Entry
@@ -60,14 +60,22 @@ def show(arguments: argparse.Namespace) -> Answer:
     """`library show`: one entry with its recipe, what it needs, and what makes it again.
 
     Of a preset that `tune` made, what `tune` answered.
+
+    Raises:
+        ArtefactError: the entry is damaged.
     """
     store = store_of(arguments)
     if arguments.what not in store.names():
         preset = named_presets.find_called(store, arguments.what)
         if preset is not None:
             return Answer(plain(preset, cached=True), preset_lines(preset))
+    for damaged in library.damaged_entries(store):
+        if damaged.name == arguments.what:
+            remedy = f"Remove it with `shuffleproof library delete {damaged.name}`."
+            raise ArtefactError(damaged.name, f"damaged: {damaged.found}", remedy)
     entries, (entry,) = _entries(store, [arguments.what])
     artefact = entry.artefact
+    store.find(artefact.key)  # refuses one with a damaged file
     dependents = library.dependents(entries, entry.key)
     answer = _row(entry) | {"needed_by": [str(dependent.key) for dependent in dependents]}
     answer |= {name: text for name, text in _again(entry, entries).items() if text}

@@ -37,8 +37,6 @@ Value = TypeVar("Value")
 
 def store_of(arguments: argparse.Namespace) -> Store:
     """The store that the flags name, or the user's own."""
-    if arguments.store and Path(arguments.store).is_file():
-        raise UsageError(f"--store {arguments.store}: a file; name the folder of a store")
     return default_store() if arguments.store is None else store_at(arguments.store)
 
 

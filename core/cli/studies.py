@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -23,6 +24,7 @@ from shuffleproof.core.cli.open import (
 )
 from shuffleproof.core.errors import DataError, UnknownNameError
 from shuffleproof.core.parameters import parts_of
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.benchmark import rows, table
 from shuffleproof.core.studies.question import Scope
@@ -50,7 +52,7 @@ def benchmark(arguments: argparse.Namespace) -> Answer:
     artefact = answer_question(question, scope, arguments)
     result = StudyResult.open(artefact.path)
     _check_rows(baselines, [*table.rankers_of(result), *result.facts.get("failed", {})])
-    return print_study(artefact, arguments, view=view)
+    return print_study(artefact, arguments, lines=export_lines(artefact, arguments), view=view)
 
 
 def _check_rows(baselines: Sequence[str], labels: Sequence[str]) -> None:
@@ -110,6 +112,17 @@ def print_study(
         "finished trials are stored" if STOPPED in artefact.facts else f"stored as {artefact.key}"
     )
     return Answer({}, "\n".join([*text, stored if verbose else f"{stored} {MORE}"]))
+
+
+def export_lines(artefact: Artefact, arguments: argparse.Namespace) -> list[str]:
+    """Line with the export that writes the same table, if its flags are not the defaults."""
+    flags = {
+        "against": "" if arguments.against == INITIAL else arguments.against,
+        "digits": "" if arguments.digits == DIGITS else arguments.digits,
+    }
+    texts = [f" --{name} {shlex.quote(str(value))}" for name, value in flags.items() if value]
+    command = f"shuffleproof export {artefact.key} table.md{''.join(texts)}"
+    return [f"this table as a file: `{command}`"] * bool(texts)
 
 
 def answer_of(artefact: Artefact, view: View | None = None) -> dict[str, Any]:

@@ -136,7 +136,7 @@ def test_the_shell_draws_a_picture_of_a_study_in_the_size_of_a_column(tmp_path, 
     assert head.startswith(b"\x89PNG\r\n")
     assert struct.unpack(">II", head[16:]) == (2 * 480, 2 * 420)
     assert main([*words, "--figure", "9"]) == 1
-    assert "--figure a number from 1 to 2" in capsys.readouterr().err
+    assert "this study has figures 1 (Loss) and 2 (Mean)" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -109,8 +109,19 @@ def _by_level(result: StudyResult, view: View) -> Iterator[tables.Table]:
         if measure in OWN and measure not in shown:
             continue
         spec = tables.SHORT if measure in OWN else tables.VALUE
-        yield tables.levels(group, f"{measure} under {family} ({entry.unit})", spec,
-                            left=entry.of_input)  # fmt: skip
+        words, *notes = CHANGES.get(str(measure), (str(measure),))
+        title = f"{words} under {family} ({entry.unit})"
+        yield replace(tables.levels(group, title, spec, left=entry.of_input), notes=notes)
+
+
+CHANGES: Mapping[str, tuple[str, ...]] = {
+    OWN[0]: (
+        "Kendall τ between rankings",
+        "Each ranker's rankings of the unchanged and the perturbed list; 1: equal, −1: reversed.",
+    ),
+    OWN[-1]: ("Largest score change",),
+}
+"""Title of a table of changes, and a note on it."""
 
 
 EXACT = 1e-9
