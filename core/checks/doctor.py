@@ -235,12 +235,14 @@ def _wrong_way(seen: FirstPass) -> Iterator[Finding]:
     gain, below = paired_t(turned, own), paired_t(chance, own)
     if not all(test.difference > 0 and test.p_value <= SURE for test in (gain, below)):
         return
-    lost = np.nan_to_num(turned - own)
+    lost, empty = np.nan_to_num(turned - own), int(np.isnan(own).sum())
+    left_out = f"; {counted(empty, 'list')} without relevant documents left out" if empty else ""
     at = _shortest(judged, lost >= 0.9 * lost.max())
     message = (
         f"Negated scores are better: {MEASURES[0]} {_told(np.nanmean(turned))} instead of "
         f"{_told(np.nanmean(own))} ({signed(gain.difference)}, {p_value(gain.p_value)}; chance "
-        f"{_told(np.nanmean(chance))}; here {_told(turned[at])} instead of {_told(own[at])}). "
+        f"{_told(np.nanmean(chance))}; here {_told(turned[at])} instead of {_told(own[at])}"
+        f"{left_out}). "
         "Negate ranks, distances and losses: the best document needs the highest score."
     )
     yield _finding("wrong-direction", "problem", message, judged, at, lost > 0)

@@ -150,7 +150,10 @@ def _plain(message: str) -> str:
         study = kind_of(match[2].casefold())
         meant = f" (did you mean study {study}?)" if "study" in known and study in EVERY else ""
         meant = meant or _meant(match[2], known)
-        few = known[: UnknownNameError.MOST]
+        several = [
+            name for name in known if name not in EVERY or len(EVERY[name].command_words()) == 1
+        ]
+        few = several[: UnknownNameError.MOST]
         return f"{match[1]}: no {match[2]!r}" + (meant or f"; known: {', '.join(few)}")
     if match := VALUE.fullmatch(message):
         return f"{match[1]}: {match[3]} is not {KINDS.get(match[2], f'a {match[2]}')}"

@@ -55,6 +55,13 @@ def duration(text: str, units: Mapping[str, float] = UNITS) -> float:
     return value
 
 
+def path(text: str) -> Path:
+    """The path of a file or folder, not empty."""
+    if not text:
+        raise argparse.ArgumentTypeError("the path is empty: name a file, or leave it out")
+    return Path(text)
+
+
 def size(text: str) -> tuple[int, int]:
     """Width and height of a figure.
 
@@ -74,7 +81,7 @@ def size(text: str) -> tuple[int, int]:
 
 TYPES: Mapping[str, Mapping[str, Any]] = {
     "": {"type": str},
-    "path": {"type": Path},
+    "path": {"type": path},
     "count": {"type": count},
     "whole": {"type": whole},
     "number": {"type": number},

@@ -69,6 +69,9 @@ def names(arguments: argparse.Namespace) -> Answer:
         | {field: list(_values(entry, field)) for field in fields}
         for name, entry in entries.items()
     ]
+    if arguments.kind == "studies":
+        named = {name: " ".join(kind.command_words()) for name, kind in EVERY.items()}
+        return Answer(rows, table([row | {"name": named[str(row["name"])]} for row in rows]))
     if arguments.kind != "rankers":
         return Answer(rows)
     names_by_tuning: dict[str, list[str]] = {}

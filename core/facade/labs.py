@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import wraps
+from inspect import Parameter, signature
 from os import PathLike
 from typing import Any, TypeVar
 
@@ -10,28 +12,33 @@ import pandas as pd
 from shuffleproof.command import answer, takes_flags
 from shuffleproof.core.cli.progress_bar import bars
 from shuffleproof.core.data.layout import SAMPLE
+from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.retrieval import ingest as collections
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES, PREFERENCE_STUDIES
 from shuffleproof.core.words import counted
-from shuffleproof.open_data import OpenData, Place, StorePlace, method, store_of
+from shuffleproof.open_data import RETURNS, OpenData, Place, StorePlace, method, store_of
+from shuffleproof.result import Result
 from shuffleproof.studies import Studies
 from shuffleproof.studies import open as open_studies
 
 Lab = TypeVar("Lab", bound=OpenData)
 
+VARIED = {kind.vary: kind for kind in COLLECTION_STUDIES.values()}
+"""Questions of a text collection by what they vary; empty: nothing."""
+
 
 class CollectionStudies(OpenData):
     """A text collection that is open: what `shuffleproof.open_collection` returns.
 
-    Every kind of study of retrievers is a method, by the name of its command with underscores.
+    Its study is a method; `vary` names what a study varies, as `--vary` of the command.
 
     >>> import shuffleproof as sp
     >>> sample = sp.open_collection("sample", progress=False)
     >>> sample
     CollectionStudies of sample
     480 documents, 48 queries
-    studies: retrieval, query_noise, sparsity, growth
+    studies: retrieval (vary: documents, queries, sparsity)
     also: search, train, candidates, doctor
     >>> sample.search("heat pump", by="bm25, lsi", k=1)[["retriever", "rank", "document"]]
       retriever  rank document
@@ -47,7 +54,7 @@ class CollectionStudies(OpenData):
         sizes = counted(len(collection), "document"), counted(len(collection.queries), "query")
         lines = [
             f"CollectionStudies of {self.scope.data}", ", ".join(sizes),
-            f"studies: {', '.join(kind.replace('-', '_') for kind in COLLECTION_STUDIES)}",
+            f"studies: retrieval (vary: {', '.join(sorted(filter(None, VARIED)))})",
             "also: search, train, candidates, doctor", *self.notes,
         ]  # fmt: skip
         return "\n".join(lines)
@@ -245,3 +252,30 @@ for _lab, _kinds in (
     for _kind in _kinds.values():
         _name = _kind.kind.replace("-", "_")
         setattr(_lab, _name, method(_kind, _name, _lab.__name__))
+
+
+def _with_vary(unchanged: Callable[..., Result]) -> Callable[..., Result]:
+    """The method `retrieval` with an argument `vary`, which chooses another question."""
+
+    @wraps(unchanged)
+    def retrieval(self: CollectionStudies, *places: Any, vary: str = "", **given: Any) -> Result:
+        if not vary:
+            return unchanged(self, *places, **given)
+        if vary not in VARIED:
+            raise UnknownNameError("variation", vary, filter(None, VARIED))
+        study: Callable[..., Result] = getattr(self, VARIED[vary].kind.replace("-", "_"))
+        return study(*places, **given)
+
+    arguments = signature(unchanged)
+    more = Parameter("vary", Parameter.KEYWORD_ONLY, default="")
+    retrieval.__signature__ = arguments.replace(  # type: ignore[attr-defined]
+        parameters=[*arguments.parameters.values(), more]
+    )
+    words = (
+        "    vary: documents, queries or sparsity; the other arguments are then those of that study"
+    )
+    retrieval.__doc__ = str(unchanged.__doc__).replace(RETURNS, f"\n{words}{RETURNS}")
+    return retrieval
+
+
+CollectionStudies.retrieval = _with_vary(CollectionStudies.retrieval)  # type: ignore[attr-defined]

@@ -52,7 +52,7 @@ class Certificate:
 
     Attributes:
         ranker: its label.
-        reads: inputs that it declares.
+        reads: inputs that can change a score (`core.rankers.base.Input`), declared or assumed.
         verdict: over all lists.
         reasons: for a verdict other than `invariant`, in words.
         theorem: proof that the order cannot matter, and its checked conditions; None without a
