@@ -1,6 +1,6 @@
 """The doctor of rankers: a faulty ranker for every finding, and sound ones with none."""
 
-from itertools import count
+from itertools import count, pairwise
 
 import numpy as np
 import pytest
@@ -91,6 +91,17 @@ def test_every_fault_is_found_with_its_list_and_what_to_do_and_no_other(code, ra
     assert at in finding.queries
     assert any(letter.isdigit() for letter in finding.message)
     assert finding.message.count(". ") >= 1  # what was found, then what to do
+
+
+def test_a_measure_over_fewer_lists_says_how_many_are_left_out():
+    found = {one.code: one for one in doctor.findings(lambda features: -good(features), EVERY)}
+    empty = sum(
+        not EVERY.dataset.labels[EVERY.lists.rows[low:high]].any()
+        for low, high in pairwise(EVERY.lists.offsets)
+    )
+    assert empty
+    words = f"{empty} lists without relevant documents left out"
+    assert words in found["wrong-direction"].message
 
 
 def test_ties_are_told_with_the_best_worst_and_expected_measure():
