@@ -185,7 +185,7 @@ def python(entry: Entry) -> str:
     return reproduce.study_python(entry.artefact.recipe, entry.artefact.facts)
 
 
-def taken_along(chosen: Collection[Entry]) -> list[Entry]:
+def with_parts(chosen: Collection[Entry]) -> list[Entry]:
     """Entries and all their dependencies."""
     return library.with_dependencies(entries(), [entry.key for entry in chosen])
 
@@ -198,6 +198,6 @@ def archive_of(chosen: Sequence[Entry]) -> bytes:
     """
     with tempfile.TemporaryDirectory() as room:
         out = Path(room) / "library.zip"
-        artefacts = [entry.artefact for entry in taken_along(chosen)]
+        artefacts = [entry.artefact for entry in with_parts(chosen)]
         run_to_end(archive.write(services.store(), artefacts, out))
         return out.read_bytes()

@@ -69,8 +69,8 @@ def figure_of(result: StudyResult, number: int = 1, measures: Sequence[str] = ()
     Raises:
         UsageError: it has no such picture.
     """
-    telling = study_kind(result.recipe).telling()
-    return draw(picture_of(telling.sections(result, View(measures=measures)), number))
+    sections_module = study_kind(result.recipe).sections_module()
+    return draw(picture_of(sections_module.sections(result, View(measures=measures)), number))
 
 
 def write(directory: Path, out: Path, how: Mapping[str, Any]) -> None:

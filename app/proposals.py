@@ -27,7 +27,7 @@ from shuffleproof.core.rankers.name import (
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 
-TELLING = tuple(names[0] for names in CONTRAST)
+CONTRASTING = tuple(names[0] for names in CONTRAST)
 """A ranker that depends on the input order, and one that does not."""
 
 MOST = 6
@@ -73,10 +73,10 @@ def cheapest_lists() -> ListRecipe:
 
 def imported_rankers(data: str) -> list[str]:
     """External rankers of a data set, as named in jobs, newest first."""
-    return [as_asked(ranker) for ranker in trained_rankers(data) if ranker.name in FILES]
+    return [name_in_jobs(ranker) for ranker in trained_rankers(data) if ranker.name in FILES]
 
 
-def as_asked(ranker: TrainedRanker) -> str:
+def name_in_jobs(ranker: TrainedRanker) -> str:
     """Name of a ranker in jobs: its label, or its key if no preset identifies it."""
     if ranker.preset is None or RankerName.of(ranker.label).digits:
         return f"{ranker.name}#{ranker.digest[:DIGITS]}"
@@ -123,16 +123,16 @@ def for_study(data: str, shown: Artefact | None = None) -> Proposal:
     """
     rankers = trained_rankers(data)
     if shown is not None:
-        return _again(shown, rankers, data)
+        return _proposal_of_study(shown, rankers, data)
     pair = contrast(rankers)
     if not pair:
-        return Proposal(tuple(map(cheapest, TELLING)), cheapest_lists())
+        return Proposal(tuple(map(cheapest, CONTRASTING)), cheapest_lists())
     lists = pair[0].lists or cheapest_lists()
     chosen = _of_each(rankers, lists)[:MOST] if pair[0].is_bundled else pair
-    return Proposal(tuple(as_asked(ranker) for ranker in chosen), lists)
+    return Proposal(tuple(name_in_jobs(ranker) for ranker in chosen), lists)
 
 
-def standing_out(data: str) -> set[str]:
+def contrasting_rankers(data: str) -> set[str]:
     """Keys of the default rankers of a page, chosen as in `for_study`."""
     rankers = trained_rankers(data)
     pair = contrast(rankers)
@@ -150,7 +150,7 @@ def _of_each(rankers: Sequence[TrainedRanker], lists: ListRecipe | None) -> list
     return [of[name] for name in (*contrasting, *(name for name in of if name not in contrasting))]
 
 
-def _again(study: Artefact, rankers: Sequence[TrainedRanker], data: str) -> Proposal:
+def _proposal_of_study(study: Artefact, rankers: Sequence[TrainedRanker], data: str) -> Proposal:
     """Rankers and lists of a study, named so that a job finds the same ones."""
     of = {ranker.digest: ranker for ranker in rankers}
     preset = study.facts.get("preset")
@@ -161,7 +161,7 @@ def _again(study: Artefact, rankers: Sequence[TrainedRanker], data: str) -> Prop
         name = RankerName.of(label)
         if preset and preset != training.usual_preset(data) and name.base in registry.RANKERS:
             name = registry.at(name, preset)
-        names.append(as_asked(of[digest]) if digest in of else str(name))
+        names.append(name_in_jobs(of[digest]) if digest in of else str(name))
     lists = dict(study.facts.get("lists") or {"initial": study.recipe["initial"]})
     return Proposal(
         tuple(dict.fromkeys(names)), ListRecipe(**(lists | {"initial": tuple(lists["initial"])}))

@@ -100,7 +100,7 @@ def _number(key: str, kind: str) -> str:
     """Main result of a study in words; empty for kinds without one."""
     try:
         if kind == "invariance":
-            return _steadfast(key)
+            return _invariant_rankers(key)
         if kind in {"set-size", "initial-rankings"}:
             return _verdict(key, kind)
         return _fall(key) if kind == "initial-ranking" else ""
@@ -108,11 +108,11 @@ def _number(key: str, kind: str) -> str:
         return ""
 
 
-def _steadfast(key: str) -> str:
+def _invariant_rankers(key: str) -> str:
     cards = compute(key, certificates)
     words = f"{sum(card.invariant for card in cards)} of {counted(len(cards), 'ranker')} invariant"
-    untold = sum(card.verdict == INCONCLUSIVE for card in cards)
-    return words + (f", {untold} inconclusive" if untold else "")
+    inconclusive = sum(card.verdict == INCONCLUSIVE for card in cards)
+    return words + (f", {inconclusive} inconclusive" if inconclusive else "")
 
 
 def _verdict(key: str, kind: str) -> str:

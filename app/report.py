@@ -31,7 +31,7 @@ figcaption, footer, .said { color: #777; font-size: 14px; }
 @media (prefers-color-scheme: dark) { body { background: #14161a; color: #e6e6e6; } }
 """
 
-SAID: Mapping[type[sections.Section], str] = {
+TEMPLATES: Mapping[type[sections.Section], str] = {
     sections.Headline: "<p class='headline'>{}</p>",
     sections.Finding: "<p>{}</p>",
     sections.Convention: "<p class='said'>{}</p>",
@@ -54,7 +54,7 @@ def report(studies: Sequence[Path]) -> str:
 def _study(directory: Path) -> str:
     result = StudyResult.open(directory)
     question = study_kind(result.recipe)
-    shown = sections.sections_of(question.telling(), result, sections.View())
+    shown = sections.sections_of(question.sections_module(), result, sections.View())
     body = "".join(map(section_html, shown))
     head = f"<h2>{html.escape(question.title)}</h2>"
     return head + body + _methods(result) + _recipe(result)
@@ -70,7 +70,7 @@ def section_html(section: sections.Section) -> str:
         lines = (f"<p>{html.escape(line)}</p>" for line in section.lines)
         return _folded(section.title, "".join(lines))
     text = html.escape(section.text)
-    return SAID[type(section)].format(text) if text else ""
+    return TEMPLATES[type(section)].format(text) if text else ""
 
 
 def _picture(section: sections.Picture) -> str:

@@ -21,7 +21,7 @@ def proposed_values(data: str, shown: Artefact | None) -> Proposal:
     lists = proposals.for_study(data).lists
     if not trained:
         return Proposal((proposals.cheapest(GSF),), lists)
-    return Proposal((proposals.as_asked(trained[0]),), trained[0].lists or lists)
+    return Proposal((proposals.name_in_jobs(trained[0]),), trained[0].lists or lists)
 
 
 FORM = Form(

@@ -115,7 +115,7 @@ def _watched(identifier: str) -> None:
     parts.convention(CONVENTION, "the test part is used once, after the search")
 
 
-GIVEN = ("trial", "of", "state", "valid")
+COLUMNS = ("trial", "of", "state", "valid")
 
 
 def trials(steps: Sequence[Step]) -> pd.DataFrame:
@@ -128,7 +128,7 @@ def trials(steps: Sequence[Step]) -> pd.DataFrame:
             state_ = next(name for name in ends if values.pop(name, None))
             values.pop("best", None)
             rows.append({"trial": step.done, "of": tuning.SEARCH, "state": state_, **values})
-    frame = pd.DataFrame(rows, columns=None if rows else GIVEN)
+    frame = pd.DataFrame(rows, columns=None if rows else COLUMNS)
     return frame.astype({"valid": float})
 
 

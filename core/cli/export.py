@@ -156,7 +156,9 @@ def _study(artefact: Artefact, chosen: str, arguments: argparse.Namespace) -> No
         how = {"number": arguments.figure or 1, "size": arguments.size, "format": chosen}
         how |= {"width": arguments.width or "", "caption": not arguments.no_caption}
         result = StudyResult.open(artefact.path)
-        picture_of(study_kind(artefact.recipe).telling().sections(result, view), how["number"])
+        picture_of(
+            study_kind(artefact.recipe).sections_module().sections(result, view), how["number"]
+        )
         write_picture(artefact, out, how | {"measures": list(view.measures)})
         return
     result, ending = StudyResult.open(artefact.path), ENDINGS.get(chosen, chosen)
@@ -167,7 +169,7 @@ def _study(artefact: Artefact, chosen: str, arguments: argparse.Namespace) -> No
         table = infer_columns(frame_of(view.measures), str(artefact.key), SUMMARY)
         out.write_bytes(table_text.table_bytes(table, ending, view.digits))
     else:
-        shown = study_kind(artefact.recipe).telling().sections(result, view)
+        shown = study_kind(artefact.recipe).sections_module().sections(result, view)
         text, title = table_text.WRITERS[ending], TITLES[chosen]
         tables = [
             title.format(table.title) + text(table, view.digits) for table in tables_in(shown)

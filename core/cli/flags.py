@@ -169,7 +169,7 @@ def _add_study(commands: Commands, kind: str, question: type[Question]) -> None:
     """Add a kind of study: the fields of its question, its own lines, and those of all studies."""
     usual = "studies:listless" if kind in LISTLESS else "studies:study"
     own = table().get(f"study {kind}", Command(usual, {}, "", []))
-    settings = {} if kind in LISTLESS else {"first": "open:look_over"}
+    settings = {} if kind in LISTLESS else {"first": "open:check_names"}
     command = own._replace(summary=question.summary, settings=settings, lines=[])
     added = _add(commands, f"study {kind}", command)
     add_fields(added, question)

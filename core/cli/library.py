@@ -78,7 +78,7 @@ def show(arguments: argparse.Namespace) -> Answer:
     store.find(artefact.key)  # refuses one with a damaged file
     dependents = library.dependents(entries, entry.key)
     answer = _row(entry) | {"needed_by": [str(dependent.key) for dependent in dependents]}
-    answer |= {name: text for name, text in _again(entry, entries).items() if text}
+    answer |= {name: text for name, text in _reproduction(entry, entries).items() if text}
     if entry.key.kind == "study":
         answer["methods"] = methods.paragraph(artefact.recipe, artefact.facts)
         answer["references"] = methods.references(artefact.recipe, artefact.facts)
@@ -112,7 +112,7 @@ def _named(head: str, lines: Sequence[str]) -> str:
     return "\n".join([first, *(f"  {line}" for line in lines[:MOST_NAMED]), *rest])
 
 
-def _again(entry: Entry, entries: list[Entry]) -> dict[str, str]:
+def _reproduction(entry: Entry, entries: list[Entry]) -> dict[str, str]:
     """Command and Python lines that make it again; the reason where there are none."""
     recipe, facts = entry.artefact.recipe, entry.artefact.facts
     writers: dict[str, Callable[[], str]] = {}
@@ -124,13 +124,13 @@ def _again(entry: Entry, entries: list[Entry]) -> dict[str, str]:
             "command": lambda: reproduce.study_command(recipe, facts),
             "python": lambda: reproduce.study_python(recipe, facts),
         }
-    again = {}
+    lines = {}
     for name, write in writers.items():
         try:
-            again[name] = write()
+            lines[name] = write()
         except UsageError as error:
-            again[name] = f"# {error}"
-    return again
+            lines[name] = f"# {error}"
+    return lines
 
 
 def _field(name: str, value: Any) -> str:

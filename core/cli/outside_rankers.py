@@ -6,7 +6,7 @@ from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.open import run_shown, store_of
 from shuffleproof.core.cli.studies import export_lines
 from shuffleproof.core.data.catalogue import resolve
-from shuffleproof.core.library.import_ranker import bring as brought
+from shuffleproof.core.library.import_ranker import bring as import_work
 from shuffleproof.core.parameters import OLD, parts_of
 from shuffleproof.core.rankers.name import SCORES
 from shuffleproof.core.studies import table_text
@@ -21,7 +21,7 @@ def bring(arguments: argparse.Namespace) -> Answer:
     store = store_of(arguments)
     fold = resolve(arguments.data, store)
     rule = arguments.columns
-    work = brought(arguments.kind, arguments.path, fold, store, columns=rule)
+    work = import_work(arguments.kind, arguments.path, fold, store, columns=rule)
     artefact = run_shown("bring", work)
     answer = {
         "ranker": f"{arguments.kind}#{artefact.key.digest[:12]}",

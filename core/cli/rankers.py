@@ -65,7 +65,7 @@ def names(arguments: argparse.Namespace) -> Answer:
     }
     entries, fields = registries[arguments.kind]
     rows = [
-        {"name": name, "summary": _words(entry), "source": entry.source}
+        {"name": name, "summary": _description(entry), "source": entry.source}
         | {field: list(_values(entry, field)) for field in fields}
         for name, entry in entries.items()
     ]
@@ -109,7 +109,7 @@ def _recipe(arguments: argparse.Namespace) -> Answer:
     return Answer(rows, table([_short_field(row) for row in rows]) if rows else nothing)
 
 
-def _words(entry: Any) -> str:
+def _description(entry: Any) -> str:
     """Description of an entry: the question of a study, the summary of others."""
     return str(getattr(entry, "title", entry.summary))
 

@@ -58,18 +58,18 @@ def judge(  # noqa: PLR0913 (the flags of the command)
             `top`, `jobs`, `retries`, `wait`.
 
     Returns:
-        What became of it: `preferences`, `asked`, `before`, `malformed`, `complete`.
+        What became of it: `preferences`, `chosen`, `before`, `malformed`, `complete`.
 
     >>> def higher(query, a, b):
     ...     return float(a["features"][0] > b["features"][0])
     >>> outcome = judge("first-feature", higher, queries=1, depth=3, calls=6, progress=False)
-    >>> outcome.asked, outcome.complete
+    >>> outcome.chosen, outcome.complete
     (6, True)
     """
     unknown = sorted(set(plan) - {field.name for field in fields(Plan)})
     if unknown:
         raise UnknownNameError("argument of judge", unknown[0], [one.name for one in fields(Plan)])
-    asked = Plan(**plan)
+    chosen = Plan(**plan)
     live = judge_of(judge, called, timeout)
     studies = open_(data, initial=initial, depth=depth, store=store, progress=progress)
     where = studies.scope.store
@@ -79,6 +79,6 @@ def judge(  # noqa: PLR0913 (the flags of the command)
     material = judge_sets.material_of(
         bench.test_lists(queries), bench.fold.fingerprint, bench.store
     )
-    work = judge_sets.ask(Target(name, where, studies.scope.data), live, material, asked)
+    work = judge_sets.ask(Target(name, where, studies.scope.data), live, material, chosen)
     with closing(ProgressBar("judge", shown=progress)) as watch:
         return run_to_end(work, watch)

@@ -71,7 +71,7 @@ class OpenData:
             return answer(command, places, {"store": self.scope.store.root, **flags}).json
 
     @arguments_for_flags()
-    def _asked(self, kind: type[Question], given: dict[str, Any]) -> Result:
+    def _answer(self, kind: type[Question], given: dict[str, Any]) -> Result:
         """The answer to a question of a kind, from values as a person writes them."""
         values = {}
         for field in parameters(kind):
@@ -118,7 +118,7 @@ def method(kind: type[Question], name: str, owner: str) -> Callable[..., Result]
                 raise UnknownNameError(f"argument of {name}", unknown[0], known, meant) from None
             raise UsageError(f"{name}: {error}; give it {', '.join(known)}") from None
         values = dict(bound.arguments)
-        return self._asked(kind, {key: value for key, value in values.items() if key != "self"})
+        return self._answer(kind, {key: value for key, value in values.items() if key != "self"})
 
     study.__name__, study.__qualname__ = name, f"{owner}.{name}"
     study.__doc__ = _documentation(kind)

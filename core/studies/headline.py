@@ -146,13 +146,13 @@ def headline(losses: Sequence[Loss]) -> Headline:
         return Headline("There is nothing to compare.", INCONCLUSIVE)
     first, last = each[0], each[-1]
     if all(loss.share == 0 for loss in each):
-        who = _named(first) if len(each) == 1 else f"None of {len(each)} rankers"
+        who = _name(first) if len(each) == 1 else f"None of {len(each)} rankers"
         verb = "loses nothing" if len(each) == 1 else "loses anything"
         return Headline(f"{who} {verb} {first.how}.", ROBUST, TIERS[ROBUST])
     chance = ", not significant" if first.tier == INCONCLUSIVE else ""
-    text = f"{_named(first)} {_loses(first.share)} {first.how}{_interval(first)}{chance}"
+    text = f"{_name(first)} {_loses(first.share)} {first.how}{_interval(first)}{chance}"
     if last is not first:
-        text += f"; {_named(last)} {_least(last, first)}"
+        text += f"; {_name(last)} {_lowest_loss(last, first)}"
     return Headline(f"{text}.", first.tier, TIERS[first.tier])
 
 
@@ -182,7 +182,7 @@ ONE_LIST = (
 )
 
 
-def _least(last: Loss, first: Loss) -> str:
+def _lowest_loss(last: Loss, first: Loss) -> str:
     """Part of the headline on the ranker that loses least."""
     share = _share(last.share)
     if last.share <= 0:
@@ -205,7 +205,7 @@ def _interval(loss: Loss) -> str:
     return f" (95 % CI {number(low, '.1f')}{to}{number(high, '.1f')} %, n = {loss.n:,})"
 
 
-def _named(loss: Loss) -> str:
+def _name(loss: Loss) -> str:
     return RankerName.of(loss.ranker).display
 
 

@@ -157,12 +157,14 @@ def tables_in(sections: Iterable[Section]) -> Iterator[Table]:
             yield section
 
 
-def sections_of(telling: "SectionsModule", result: "StudyResult", view: View) -> Iterator[Section]:
+def sections_of(
+    sections_module: "SectionsModule", result: "StudyResult", view: View
+) -> Iterator[Section]:
     """All sections of a result: headline, limits of an incomplete result, the rest."""
-    yield telling.headline(result, view)
+    yield sections_module.headline(result, view)
     yield from map(Convention, limits(result.facts))
     labels = tuple(dict.fromkeys(map(str, result.trials.get("ranker", ()))))
-    for section in telling.sections(result, view):
+    for section in sections_module.sections(result, view):
         yield _with_display_names(section, labels)
 
 

@@ -40,7 +40,7 @@ COSTS = (
 queries of an index: its largest document frequency, dimensions per document, and the share of
 documents without any."""
 
-TELL_UNJUDGED = ("Bpref", "Judged")
+JUDGED_MEASURES = ("Bpref", "Judged")
 """Measures that distinguish unjudged documents from those judged not relevant."""
 
 AnyPlan = TypeVar("AnyPlan", bound="CollectionPlan")
@@ -94,7 +94,7 @@ class CollectionPlan(CellPlan):
             "networks": tuple(retriever_entry(name).network(indexed) for name in retrievers),
             "measures": texts,
             "stored": (*texts, *cls.beside),
-            "unjudged": tuple(str(parsed) for parsed in measures if parsed.name in TELL_UNJUDGED),
+            "unjudged": tuple(str(parsed) for parsed in measures if parsed.name in JUDGED_MEASURES),
             **more,
         }
         return cls(

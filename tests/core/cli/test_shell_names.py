@@ -152,7 +152,7 @@ def test_tables_of_studies_are_as_wide_as_the_terminal(kind, narrow):
     from shuffleproof.core.studies.result import StudyResult
     from shuffleproof.core.studies.sections import View, sections_of, tables_in
 
-    sections = sections_of(STUDIES[kind].telling(), StudyResult.open(artefact.path), View())
+    sections = sections_of(STUDIES[kind].sections_module(), StudyResult.open(artefact.path), View())
     tables = list(tables_in(sections))
     assert tables
     for table in tables:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float64
 
-from shuffleproof.core.experiment.precomputed_scores import NOT_ASKED
+from shuffleproof.core.experiment.precomputed_scores import NOT_SCORED
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.metrics.robustness import (
@@ -199,7 +199,9 @@ def cards(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
     if not points.curves:
         return pd.DataFrame(columns=tables.keys(columns()))
     rows = [_card(points, label) for label in points.curves]
-    rows += [_not_asked(points, label) for label in points.labels if RankerName.of(label).is_scores]
+    rows += [
+        _card_of_scores(points, label) for label in points.labels if RankerName.of(label).is_scores
+    ]
     return pd.DataFrame(rows, columns=tables.keys(columns()))
 
 
@@ -300,7 +302,7 @@ def _card(points: _Points, label: str) -> dict[str, Any]:
     result, last, curve = points.result, points.levels[-1], points.curves[label]
     change = points.values[label][-1] - points.values[label][0]
     worst = worst_query(change) if np.nanmin(change, initial=0.0) < 0 else None
-    unhurt = CERTIFIED if points.is_certified(label) else NO_WORST
+    no_loss = CERTIFIED if points.is_certified(label) else NO_WORST
     apart = RankerName.of(label).is_scored_apart
     times = result.facts.get(OWN_PROCESS if apart else "milliseconds_a_list", {})
     start, test = curve[0], points.tests.get(label)
@@ -317,7 +319,7 @@ def _card(points: _Points, label: str) -> dict[str, Any]:
         "area_high": area_high,
         "below_initial": _level_below_initial(points, label),
         "cvar": conditional_value_at_risk(change, RISK),
-        "worst": unhurt if worst is None else result.query_ids[worst],
+        "worst": no_loss if worst is None else result.query_ids[worst],
         "worst_change": 0.0 if worst is None else float(change[worst]),
         **{name: known_mean(points.at(label, last, name)) for name in FLIPS},
         "milliseconds_a_list": times.get(label, float("nan")),
@@ -325,10 +327,10 @@ def _card(points: _Points, label: str) -> dict[str, Any]:
     }
 
 
-def _not_asked(points: _Points, label: str) -> dict[str, Any]:
+def _card_of_scores(points: _Points, label: str) -> dict[str, Any]:
     """Card of scores in a file: only their quality, since they cannot score other lists."""
     start = points.mean(points.at(label, points.levels[0], points.measure))
-    known = {"ranker": label, "start": start, "worst": NOT_ASKED, "noise": ""}
+    known = {"ranker": label, "start": start, "worst": NOT_SCORED, "noise": ""}
     return dict.fromkeys(tables.keys(columns()), float("nan")) | known
 
 

@@ -50,7 +50,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     apart, last = not same.all(), last[same]
     rows: list[Any] = list(last.itertuples())
     values = {
-        (row.ranker, _where(row)): (
+        (row.ranker, _condition(row)): (
             as_is(result, row.ranker, measure),
             result.per_query(row.ranker, row.family, row.level, measure),
         )
@@ -360,13 +360,13 @@ def query_in_words(cells: pd.DataFrame, query: str, measure: str) -> Headline:
     if worst["loss"] <= 0:
         return Headline(f"Query {query}: no ranker loses {measure}.", *tier)
     lost = alike.groupby("ranker", sort=False)["loss"].max()
-    unharmed = [str(name) for name, loss in lost.items() if loss <= 0]
-    nothing = f"; {listed(unharmed)} {'loses' if len(unharmed) == 1 else 'lose'} nothing"
+    without_loss = [str(name) for name, loss in lost.items() if loss <= 0]
+    nothing = f"; {listed(without_loss)} {'loses' if len(without_loss) == 1 else 'lose'} nothing"
     change = f"{number(worst['as_is'])} → {number(worst['value'])}"
     answer = (
         f"Query {query}: {worst['ranker']} loses most, {number(worst['loss'])} "
-        f"{measure} {_where(worst)} ({change})"
-        f"{nothing if unharmed else ''}."
+        f"{measure} {_condition(worst)} ({change})"
+        f"{nothing if without_loss else ''}."
     )
     return Headline(answer, *tier)
 
@@ -390,5 +390,5 @@ def _of_same_documents(families: "pd.Series[str]") -> Bool[np.ndarray, " rows"]:
     return same if same.any() else np.ones(len(same), bool)
 
 
-def _where(point: Any) -> str:
+def _condition(point: Any) -> str:
     return f"under {point.family} at {point.level:g}"
