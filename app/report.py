@@ -4,6 +4,7 @@ import html
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 
 from plotly.offline import get_plotlyjs
@@ -21,15 +22,7 @@ from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.table_text import html as table_html
 from shuffleproof.core.studies.tables import Table
 
-STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; font-size: 14px; display: block; overflow-x: auto; }
-td, th { padding: .2rem .6rem; border-bottom: 1px solid #8884; text-align: right; }
-td:first-child, th:first-child { text-align: left; }
-.headline { font-size: 1.25em; }
-figcaption, footer, .said { color: #777; font-size: 14px; }
-@media (prefers-color-scheme: dark) { body { background: #14161a; color: #e6e6e6; } }
-"""
+STYLE = (files("shuffleproof.app") / "assets" / "report.css").read_text(encoding="utf-8")
 
 TEMPLATES: Mapping[type[sections.Section], str] = {
     sections.Headline: "<p class='headline'>{}</p>",

@@ -255,7 +255,7 @@ def open(  # noqa: A001, PLR0913 (as `shuffleproof.open`; how lists are made, in
     """Open a data set for studies; its candidate lists are made when something reads them.
 
     Args:
-        data: a stored name, a key, a folder or file of LETOR text, or `sample`; or a pandas frame
+        data: a stored name, a key, a folder or file of LETOR text, or `sample`. Also a pandas frame
             (a row a document: columns `query`, `label`, features, perhaps `document` and `part`:
             train, validation or test), or frames by part, as {"train": …, "valid": …, "test": …}.
         columns: of a frame, what they are called, as in {"query": "topic", "label": "clicks"}.

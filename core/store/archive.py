@@ -135,7 +135,7 @@ def _check_names(called: Any, path: Path) -> None:
     for name in called:
         if name in names.RESERVED or names.LIKE_A_KEY.fullmatch(name):
             remedy = "Rename the entry where it was exported, and export it again."
-            raise DataError(path.name, f"an entry wants the name {name!r}, which is taken", remedy)
+            raise DataError(path.name, f"an entry wants the name {name!r}, already in use", remedy)
         if not names.NAME.fullmatch(name):
             raise DataError(path.name, f"{name[:60]!r} cannot be a name", REMEDY)
 

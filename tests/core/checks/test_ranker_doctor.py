@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shuffleproof.core.checks import doctor
-from shuffleproof.core.checks.first_pass import MOST_FAILURES, LEAST
+from shuffleproof.core.checks.first_pass import LEAST, MOST_FAILURES
 from shuffleproof.core.checks.list_forms import ranker_of, sample
 from shuffleproof.core.checks.rankers import examine_ranker
 from shuffleproof.core.cli.arguments import main

@@ -90,9 +90,9 @@ class Certificate:
         loss: loss of NDCG@10 under random orders: `before`, `mean`, `low` and `high` (95 %); None
             if it was not measured.
         deterministic: True if the same order always gave the same scores.
-        witness: two input orders of one list that it ranks differently, if it is not invariant:
-            `query`, `moved` (documents that passed another), and for `own` and `other` the first
-            documents of the `order`, and of the `ranking` from the first `rank` that differs.
+        witness: for a ranker that is not invariant, two input orders of one list, ranked
+            differently: `query`, `moved` (documents that passed another), and `rank`, the first
+            difference. `own` and `other` hold the first documents of `order` and `ranking`.
         noise_p: for other rankers, the p value that other orders change no more than the same
             order does (paired t over lists); else NaN.
     """

@@ -120,13 +120,13 @@ def examine(
 
     Returns:
         The values, and these facts. Sizes: `numeric_floor` (largest floor of any score),
-        `largest_score`, `precision` (smallest type that holds the scores), `half_steps` (largest
-        change in steps of a half-precision type), `exact_change` (change of float64 scores by an
-        order, as a share of the list's largest; None without such scores).
+        `largest_score`, `precision` (smallest type that holds the scores).
+        Changes: `half_steps` (the largest, in steps of a half-precision type), `exact_change`
+        (of float64 scores, as a share of the list's largest score; None without such scores).
         Numbers of lists: `unstable` (scores differ without a change), `company` (scores depend on
-        the lists scored with them), `padding` (scores depend on the padding; None without any),
-        `state` (a fresh process scores differently), `own_rounding` (the ranker's own rounding may
-        explain the changes), `noise_lists` (other orders clearly change more).
+        the lists scored with them), `padding` (scores depend on the padding; None without any).
+        Also `state` (a fresh process scores differently), `own_rounding` (the ranker's own
+        rounding may explain the changes), `noise_lists` (other orders clearly change more).
         Noise: `repeat_change` (largest difference of a document's scores in one order; 0 for our
         rankers), `noise_p` (paired t over lists: other orders change more than the same order; None
         if nothing is unstable), `noise_more` (they change more).
