@@ -206,7 +206,7 @@ def _choices(
         [ranker for ranker in rankers if ranker.lists == list_recipes(rankers)[0]]
     )
     if default and any(ranker not in default and ranker.label not in labels for ranker in newest):
-        _training_links("Newer rankers", newest)
+        _links("Newer rankers", newest)
     return List(data.data, data.test, recipe, query), [offered[label] for label in labels]
 
 
@@ -221,12 +221,10 @@ def _no_ranker_chosen(data: str, rankers: list[TrainedRanker]) -> None:
             f"{data} does not have both yet. Train the missing one, or choose rankers."
         )
     )
-    _training_links(
-        "Show", [ranker for ranker in as_they_came(rankers) if ranker.lists][: len(CONTRAST)]
-    )
+    _links("Show", [ranker for ranker in as_they_came(rankers) if ranker.lists][: len(CONTRAST)])
 
 
-def _training_links(words: str, rankers: list[TrainedRanker]) -> None:
+def _links(words: str, rankers: list[TrainedRanker]) -> None:
     """Draw a button that shows these rankers; no other control selects them together."""
     labels = [ranker.label for ranker in rankers]
     st.button(

@@ -191,7 +191,7 @@ def _constant(seen: FirstPass) -> Iterator[Finding]:
     at = _shortest(judged, equal)
     value = seen.scores[offsets[at]]
     message = (
-        f"All documents have the same score in {_count_in_words(equal, unlike)} with different "
+        f"All documents have the same score in {_share_of(equal, unlike)} with different "
         f"documents ({_number(value, '.4g')} in this one). Check that features reach the ranker, "
         "and that its last layer is neither saturated nor untrained."
     )
@@ -278,7 +278,7 @@ def _first_ones(seen: FirstPass) -> Iterator[Finding]:
         return
     message = (
         f"The ranker scores the first {scored} {words}; all others tie in "
-        f"{_count_in_words(tied)}. Score all documents, or use shorter lists (--depth {scored}): "
+        f"{_share_of(tied)}. Score all documents, or use shorter lists (--depth {scored}): "
         "measures average over ties."
     )
     yield _finding("first-ones", "warning", message, judged, _shortest(judged, tied), tied)
@@ -301,7 +301,7 @@ def _saturated(seen: FirstPass) -> Iterator[Finding]:
         message = (
             f"{int(at_bound.sum()):,} of {counted(len(at_bound), 'document')} "
             f"({_number(float(at_bound.mean()), '.1%')}) have the {words} score, "
-            f"{_number(float(bound), '.6g')}, in {_count_in_words(tied)}: scores are clipped or "
+            f"{_number(float(bound), '.6g')}, in {_share_of(tied)}: scores are clipped or "
             "saturated. Rank by the value before the sigmoid, ReLU or clip."
         )
         yield _finding("saturated-scores", "problem", message, judged, at, tied)
@@ -406,7 +406,7 @@ def _unsteady(
     worst = int(apart[inside].argmax())
     name = documents(JudgedLists(base.dataset, lists.select(np.array([at]))))[worst]
     message = (
-        f"A second call with the same order changes scores in {_count_in_words(changed)}: "
+        f"A second call with the same order changes scores in {_share_of(changed)}: "
         f"{_number(scores[inside][worst], '.6g')} of document {name} by "
         f"{_number(apart[inside][worst], '.2g')}. Switch off dropout and sampling, fix seeds, and "
         "score each list independently."
@@ -493,7 +493,7 @@ def _shortest(judged: JudgedLists, chosen: Bool[np.ndarray, " lists"]) -> int:
     return int(some[np.argmin(judged.lists.lengths[some])])
 
 
-def _count_in_words(chosen: np.ndarray, among: np.ndarray | None = None) -> str:
+def _share_of(chosen: np.ndarray, among: np.ndarray | None = None) -> str:
     """Number of lists out of all, in words."""
     every = len(chosen) if among is None else int(among.sum())
     return f"{int(chosen.sum()):,} of {counted(every, 'list')}"

@@ -125,9 +125,7 @@ class Parser(HelpParser):
         if rest and self._subparsers is None:
             flags = [word.partition("=")[0] for word in rest if word.startswith("-")]
             meant = (
-                _suggestion(flags[0], self._option_string_actions)
-                if flags
-                else _list_of(rest[0], args)
+                _hint(flags[0], self._option_string_actions) if flags else _list_of(rest[0], args)
             )
             self.error(f"unknown: {' '.join(rest)}{meant}")
         return parsed, rest
@@ -151,7 +149,7 @@ def _plain(message: str) -> str:
             return f"{match[1]}: no {match[2]!r}; it must be {known[0]} to {known[-1]}"
         study = kind_of(match[2].casefold())
         meant = f" (did you mean study {study}?)" if "study" in known and study in EVERY else ""
-        meant = meant or _suggestion(match[2], known)
+        meant = meant or _hint(match[2], known)
         several = [
             name for name in known if name not in EVERY or len(EVERY[name].command_words()) == 1
         ]
@@ -171,7 +169,7 @@ def _list_of(word: str, words: Sequence[str] | None) -> str:
     return f" (separate values by commas: {before[-2]} {before[-1]},{word})"
 
 
-def _suggestion(word: str, known: Iterable[str]) -> str:
+def _hint(word: str, known: Iterable[str]) -> str:
     meant = closest(word, known)
     return f" (did you mean {meant}?)" if meant else ""
 

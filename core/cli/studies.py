@@ -140,10 +140,8 @@ def text_of(
     artefact: Artefact, digits: int = DIGITS, view: View | None = None, *, verbose: bool = False
 ) -> str:
     """Sections of a stored study for the terminal."""
-    sections_module = study_kind(artefact.recipe).sections_module()
-    sections = sections_of(
-        sections_module, StudyResult.open(artefact.path), view or View(digits=digits)
-    )
+    kind, result = study_kind(artefact.recipe), StudyResult.open(artefact.path)
+    sections = sections_of(kind.sections_module(), result, view or View(digits=digits))
     return terminal_text(sections, digits, verbose=verbose) + "\n"
 
 

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import wraps
-from inspect import Parameter, signature
 from os import PathLike
 from typing import Any, TypeVar
 
@@ -12,20 +10,15 @@ import pandas as pd
 from shuffleproof.command import answer, takes_flags
 from shuffleproof.core.cli.progress_bar import bars
 from shuffleproof.core.data.layout import SAMPLE
-from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.retrieval import ingest as collections
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES, PREFERENCE_STUDIES
 from shuffleproof.core.words import counted
-from shuffleproof.open_data import RETURNS, OpenData, Place, StorePlace, method, store_of
-from shuffleproof.result import Result
+from shuffleproof.open_data import VARIED, OpenData, Place, StorePlace, method, store_of
 from shuffleproof.studies import Studies
 from shuffleproof.studies import open as open_studies
 
 Lab = TypeVar("Lab", bound=OpenData)
-
-VARIED = {kind.vary: kind for kind in COLLECTION_STUDIES.values()}
-"""Questions of a text collection by what they vary; empty: nothing."""
 
 
 class CollectionStudies(OpenData):
@@ -38,7 +31,7 @@ class CollectionStudies(OpenData):
     >>> sample
     CollectionStudies of sample
     480 documents, 48 queries
-    studies: retrieval (vary: documents, queries, sparsity)
+    studies: retrieval (vary: queries, sparsity, documents)
     also: search, train, candidates, doctor
     >>> sample.search("heat pump", by="bm25, lsi", k=1)[["retriever", "rank", "document"]]
       retriever  rank document
@@ -54,7 +47,7 @@ class CollectionStudies(OpenData):
         sizes = counted(len(collection), "document"), counted(len(collection.queries), "query")
         lines = [
             f"CollectionStudies of {self.scope.data}", ", ".join(sizes),
-            f"studies: retrieval (vary: {', '.join(sorted(filter(None, VARIED)))})",
+            f"studies: retrieval (vary: {', '.join(VARIED)})",
             "also: search, train, candidates, doctor", *self.notes,
         ]  # fmt: skip
         return "\n".join(lines)
@@ -252,30 +245,3 @@ for _lab, _kinds in (
     for _kind in _kinds.values():
         _name = _kind.kind.replace("-", "_")
         setattr(_lab, _name, method(_kind, _name, _lab.__name__))
-
-
-def _with_vary(unchanged: Callable[..., Result]) -> Callable[..., Result]:
-    """The method `retrieval` with an argument `vary`, which chooses another question."""
-
-    @wraps(unchanged)
-    def retrieval(self: CollectionStudies, *places: Any, vary: str = "", **given: Any) -> Result:
-        if not vary:
-            return unchanged(self, *places, **given)
-        if vary not in VARIED:
-            raise UnknownNameError("variation", vary, filter(None, VARIED))
-        study: Callable[..., Result] = getattr(self, VARIED[vary].kind.replace("-", "_"))
-        return study(*places, **given)
-
-    arguments = signature(unchanged)
-    more = Parameter("vary", Parameter.KEYWORD_ONLY, default="")
-    retrieval.__signature__ = arguments.replace(  # type: ignore[attr-defined]
-        parameters=[*arguments.parameters.values(), more]
-    )
-    words = (
-        "    vary: documents, queries or sparsity; the other arguments are then those of that study"
-    )
-    retrieval.__doc__ = str(unchanged.__doc__).replace(RETURNS, f"\n{words}{RETURNS}")
-    return retrieval
-
-
-CollectionStudies.retrieval = _with_vary(CollectionStudies.retrieval)  # type: ignore[attr-defined]

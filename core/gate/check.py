@@ -329,7 +329,7 @@ def noise_floor(
     first = ranker.score(base.dataset, base.lists)
     again = [ranker.score(base.dataset, base.lists) for _ in range(REPEATS)]
     steady = all(score_floor.same_within_floor(base.lists.offsets, first, one) for one in again)
-    moved = [*again, *(_with_rounding(base, first, draw) for draw in range(SHAKES))]
+    moved = [*again, *(_rounded(base, first, draw) for draw in range(SHAKES))]
     means = _means(measures, base, first)
     noise = np.max([np.abs(_means(measures, base, one) - means) for one in moved], axis=0)
     return steady, np.nan_to_num(noise).tolist()
@@ -343,7 +343,7 @@ def _means(
     return np.nansum(values, axis=1) / counted
 
 
-def _with_rounding(
+def _rounded(
     base: JudgedLists, scores: np.ndarray, draw: int
 ) -> Float32[np.ndarray, " candidates"]:
     """The scores within the floor of each, ties kept."""

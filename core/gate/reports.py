@@ -138,11 +138,9 @@ def junit(gate: Gate, fail_on: str = "regression") -> str:
         kind = "failure" if row.tier in failing else "error" if row.tier in INCONCLUSIVE else ""
         if kind:
             message = _xml(f"{row.tier.words}: {row_text(row)}")
-            ET.SubElement(case, kind, {"type": row.tier, "message": message}).text = _row_details(
-                row
-            )
+            ET.SubElement(case, kind, {"type": row.tier, "message": message}).text = _case(row)
         elif row.tier != Tier.TIE:
-            ET.SubElement(case, "system-out").text = _row_details(row)
+            ET.SubElement(case, "system-out").text = _case(row)
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -170,7 +168,7 @@ def _notes(gate: Gate) -> list[str]:
     ]
 
 
-def _row_details(row: Row) -> str:
+def _case(row: Row) -> str:
     """A row in words, with its interval and its ranker's noise."""
     comparison = row.comparison
     size = f"{signed(comparison.difference, 6)} {interval(comparison.low, comparison.high, '+.6f')}"

@@ -129,7 +129,7 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
     parts.note(_caption(query_list, seen, change, wanted), notes)
     if cell is not None:
         opened_cell(query_list, seen, weights, wanted, cell)
-    _most_attended(seen, weights, wanted)
+    _attended(seen, weights, wanted)
     numbers, pictures = heads(query_list, ranker.key)
     parts.finding(summary(ranker.label, numbers, len(seen.documents)))
     _heads(numbers, pictures, wanted)
@@ -330,9 +330,7 @@ def _caption(query_list: scoring.List, seen: Overview, change: ListEdit, wanted:
     )
 
 
-def _most_attended(
-    seen: Overview, weights: tuple[np.ndarray, np.ndarray], wanted: WantedMap
-) -> None:
+def _attended(seen: Overview, weights: tuple[np.ndarray, np.ndarray], wanted: WantedMap) -> None:
     """Draw the table of documents with most of the weight."""
     table = looked_at(seen, weights, wanted)
     if table is None:

@@ -60,10 +60,8 @@ def _entry_details(entry: Entry, every: Sequence[Entry]) -> None:
         parts.link(page, "Open its page", query=address)
     needs = [other.name for other in every if other.key in entry.needs]
     needed = shelf.dependents(every, entry.key)
-    relations = f"Made from: {_names_in_words(needs)}. " if needs else ""
-    relations += (
-        f"Needed by: {_names_in_words([other.name for other in needed])}." if needed else ""
-    )
+    relations = f"Made from: {_listed(needs)}. " if needs else ""
+    relations += f"Needed by: {_listed([other.name for other in needed])}." if needed else ""
     if relations:
         parts.sentence(relations)
     with st.expander("Recipe and facts"):
@@ -75,7 +73,7 @@ def _took(entry: Entry) -> str:
     return f"compute time {spent}" if entry.key.kind == "study" else f"took {spent}"
 
 
-def _names_in_words(names: Sequence[str], most: int = 8) -> str:
+def _listed(names: Sequence[str], most: int = 8) -> str:
     shown = list(dict.fromkeys(names))
     more = f" and {len(shown) - most} more" if len(shown) > most else ""
     return ", ".join(shown[:most]) + more

@@ -199,9 +199,7 @@ def cards(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
     if not points.curves:
         return pd.DataFrame(columns=tables.keys(columns()))
     rows = [_card(points, label) for label in points.curves]
-    rows += [
-        _card_of_scores(points, label) for label in points.labels if RankerName.of(label).is_scores
-    ]
+    rows += [_file_card(points, label) for label in points.labels if RankerName.of(label).is_scores]
     return pd.DataFrame(rows, columns=tables.keys(columns()))
 
 
@@ -327,7 +325,7 @@ def _card(points: _Points, label: str) -> dict[str, Any]:
     }
 
 
-def _card_of_scores(points: _Points, label: str) -> dict[str, Any]:
+def _file_card(points: _Points, label: str) -> dict[str, Any]:
     """Card of scores in a file: only their quality, since they cannot score other lists."""
     start = points.mean(points.at(label, points.levels[0], points.measure))
     known = {"ranker": label, "start": start, "worst": NOT_SCORED, "noise": ""}
