@@ -19,7 +19,7 @@ from shuffleproof.core.library.entries import KINDS, Entry
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.store import archive
-from shuffleproof.core.store.damaged_entries import DamagedEntry
+from shuffleproof.core.store.damaged_entries import DamagedEntry, size_of
 from shuffleproof.core.studies import reproduce
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.registry import LISTLESS
@@ -76,7 +76,7 @@ def measured_again() -> None:
 @st.cache_data(max_entries=2, ttl=300, show_spinner=False)
 def _size(now: services.StoreState) -> int:
     del now  # only part of the cache's key
-    return cleaning.size(services.store())
+    return size_of(services.store().root)
 
 
 def waste_table(waste: Sequence[cleaning.Waste]) -> pd.DataFrame:

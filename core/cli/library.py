@@ -18,7 +18,7 @@ from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import named_presets
 from shuffleproof.core.store import archive
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.store.damaged_entries import DamagedEntry
+from shuffleproof.core.store.damaged_entries import DamagedEntry, size_of
 from shuffleproof.core.store.damaged_entries import remove as remove_damaged
 from shuffleproof.core.store.verified import damaged_records, verify_files
 from shuffleproof.core.studies import methods, reproduce
@@ -260,7 +260,7 @@ def verify(arguments: argparse.Namespace) -> Answer:
 def clean(arguments: argparse.Namespace) -> Answer:
     """`library clean`: unneeded files and their size; --yes removes them."""
     store = store_of(arguments)
-    whole, waste = cleaning.size(store), cleaning.waste(store)
+    whole, waste = size_of(store.root), cleaning.waste(store)
     freed = sum(item.size for item in waste)
     sizes: dict[str, list[int]] = defaultdict(list)
     for item in waste:

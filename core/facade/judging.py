@@ -58,12 +58,12 @@ def judge(  # noqa: PLR0913 (the flags of the command)
             `top`, `jobs`, `retries`, `wait`.
 
     Returns:
-        What became of it: `preferences`, `chosen`, `before`, `malformed`, `complete`.
+        What became of it: `preferences`, `asked`, `before`, `malformed`, `complete`.
 
     >>> def higher(query, a, b):
     ...     return float(a["features"][0] > b["features"][0])
     >>> outcome = judge("first-feature", higher, queries=1, depth=3, calls=6, progress=False)
-    >>> outcome.chosen, outcome.complete
+    >>> outcome.asked, outcome.complete
     (6, True)
     """
     unknown = sorted(set(plan) - {field.name for field in fields(Plan)})

@@ -34,7 +34,7 @@ class Benchmark(Question):
 
     rankers: tuple[str, ...] = parameter(
         ("table2",),
-        "rankers, comma-separated. Sets: table2, pairwise, all. Combinations: rrf:dlcm+mart, "
+        "rankers, comma-separated; sets: table2, pairwise, all. Combinations: rrf:dlcm+mart, "
         "shuffled:dlcm. Yours: module:function, scores#digits, or a path after scores:, "
         "lightgbm: or xgboost:",
         names="rankers",

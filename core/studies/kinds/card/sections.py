@@ -56,6 +56,14 @@ UNREAD = (
 CERTIFIED, NO_WORST = "none (certified)", "none"
 """No query lost anything; `certified`: none can (`kinds.invariance.certificate`)."""
 
+CONVENTIONS = (
+    f"CVaR {percent(RISK)}, worst query and flips at the last level",
+    f"time: median of {TIMINGS} scorings of up to {TIMED_LISTS} lists in batches",
+    "interval of the kept share: paired t, adjusted by Holm for the compared rankers",
+    f"interval of the area: {RESAMPLES:,} resamples of the queries, rankers paired",
+)
+"""Conventions of single columns."""
+
 KEPT_INTERVAL = "95 % interval of the headline's test: paired t, adjusted by Holm."
 AREA_INTERVAL = "95 % interval over queries (bootstrap, rankers paired)."
 
@@ -93,7 +101,7 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
         unread = frame["worst"].isin([CERTIFIED]) | (frame["ranker"] == INITIAL)
         yield replace(shown_cards(frame, family), detail=bool(unread.all()))
     yield Convention(f"{measure}, {counted(len(result.query_ids), 'query')}, {_draws(result)}")
-    yield Details("Conventions", [Measure.parse(measure).convention(), *_conventions()])
+    yield Details("Conventions", [Measure.parse(measure).convention(), *CONVENTIONS])
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
@@ -205,21 +213,11 @@ def cards(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
 
 def convention(result: StudyResult, measure: str) -> str:
     """Convention of the cards' numbers."""
-    return Convention.of(measure, len(result.query_ids), _draws(result), *_conventions()).text
+    return Convention.of(measure, len(result.query_ids), _draws(result), *CONVENTIONS).text
 
 
 def _draws(result: StudyResult) -> str:
     return f"{counted(result.recipe['draws'], 'draw')} per level"
-
-
-def _conventions() -> list[str]:
-    """Conventions of single columns."""
-    return [
-        f"CVaR {percent(RISK)}, worst query and flips at the last level",
-        f"time: median of {TIMINGS} scorings of up to {TIMED_LISTS} lists in batches",
-        "interval of the kept share: paired t, adjusted by Holm for the compared rankers",
-        f"interval of the area: {RESAMPLES:,} resamples of the queries, rankers paired",
-    ]
 
 
 @dataclass(frozen=True)
@@ -271,8 +269,8 @@ class _Points:
     def tests(self) -> dict[str, Loss]:
         """Loss at the last level by ranker, tested as in the headline: apart from the initial."""
         ends = {(label, ""): (values[0], values[-1]) for label, values in self.values.items()}
-        groups = [{p: ends[p] for p in ends if (p[0] == INITIAL) is own} for own in (True, False)]
-        return {loss.ranker: loss for group in groups for loss in losses(group)}
+        initial = {point: ends.pop(point) for point in [*ends] if point[0] == INITIAL}
+        return {loss.ranker: loss for loss in [*losses(ends), *losses(initial)]}
 
     @cached_property
     def areas(self) -> pd.DataFrame:

@@ -631,7 +631,7 @@ def order_facts(
     Returns:
         By name, the number of lists that an order rearranged (`shown`) and the number of rankings
         that it changed (`changed`); the lists with a change (`moved`), with a possible change
-        (`doubtful`), and with any change of a score (`rescored`).
+        (`doubtful`), and with any change of a score (`stirred`).
     """
     moved, doubtful, rescored = (np.zeros(len(lists), dtype=bool) for _ in range(3))
     orders: dict[str, dict[str, int]] = {}
