@@ -190,10 +190,9 @@ class Store:
         if not fitting:
             what = CALLED.get(kind or "", kind or "artefact").removeprefix("a ")
             other = CALLED.get(meant[0].kind, meant[0].kind) if meant else ""
-            file = ", and no file or folder," if kind == "data" else ""
-            finding = (
-                f"it names {other}, no {what}" if meant else f"no stored {what}{file} has this name"
-            )
+            file = ", file or folder" if kind == "data" else ""
+            missing = f"no stored {what}{file} of this name"
+            finding = f"it names {other}, no {what}" if meant else missing
             error = UnknownRankerError if kind == "ranker" else ArtefactError
             raise error(text, finding, self._remedy(text, kind))
         if len(fitting) > 1:

@@ -60,8 +60,8 @@ MISTAKES = """
 2 | train scores:scores.txt | scores.txt | name it in certify
 2 | train rrf:dlcm+nosuch | 'nosuch' | known: dlcm
 2 | train dlcm#12 | ranker-12 | library list
-2 | export lamdbamart x.run | lamdbamart | no stored ranker has this name
-1 | doctor nosuch | nosuch: no stored data set, and no file or folder, has | library list
+2 | export lamdbamart x.run | lamdbamart | no stored ranker of this name
+1 | doctor nosuch | nosuch: no stored data set, file or folder of this name | library list
 2 | library list --store taken | taken | name the folder of a store
 2 | study nosuch | 'nosuch' | card, retrieval, preferences
 2 | check --baseline later.json --markdown '' | --markdown | name a file
