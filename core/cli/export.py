@@ -155,8 +155,8 @@ def _study(artefact: Artefact, chosen: str, arguments: argparse.Namespace) -> No
     if chosen in FIGURES:
         how = {"number": arguments.figure or 1, "size": arguments.size, "format": chosen}
         how |= {"width": arguments.width or "", "caption": not arguments.no_caption}
-        shown = study_kind(artefact.recipe).sections_module()
-        picture_of(shown.sections(StudyResult.open(artefact.path), view), how["number"])
+        module = study_kind(artefact.recipe).sections_module()
+        picture_of(module.sections(StudyResult.open(artefact.path), view), how["number"])
         write_picture(artefact, out, how | {"measures": list(view.measures)})
         return
     result, ending = StudyResult.open(artefact.path), ENDINGS.get(chosen, chosen)
