@@ -11,8 +11,8 @@ from shuffleproof.app import services, training
 from shuffleproof.core.answers.trained_rankers import (
     CONTRAST,
     TrainedRanker,
-    as_they_came,
     contrast,
+    in_order_of_arrival,
 )
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.rankers import registry
@@ -143,7 +143,7 @@ def contrasting_rankers(data: str) -> set[str]:
 def _of_each(rankers: Sequence[TrainedRanker], lists: ListRecipe | None) -> list[TrainedRanker]:
     """First shipped ranker of every name on these lists, the contrasting names first."""
     of: dict[str, TrainedRanker] = {}
-    for ranker in as_they_came(rankers):
+    for ranker in in_order_of_arrival(rankers):
         if ranker.is_bundled and ranker.lists in {None, lists}:
             of.setdefault(ranker.name, ranker)
     contrasting = [name for names in CONTRAST for name in names if name in of]

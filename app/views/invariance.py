@@ -43,9 +43,9 @@ from shuffleproof.core.answers.one_list import Answer, explanation, fell_most, m
 from shuffleproof.core.answers.trained_rankers import (
     CONTRAST,
     TrainedRanker,
-    as_they_came,
     contrast,
     contrasting_pair,
+    in_order_of_arrival,
     list_recipes,
 )
 from shuffleproof.core.rankers.initial import ListRecipe
@@ -194,7 +194,7 @@ def _choices(
     query = shown_list.query_choice(data, shown_list.forget_hand)
     default = _first(data, rankers)
     recipe = _lists(rankers, default)
-    offered = {r.label: r for r in as_they_came(rankers) if r.lists in {None, recipe}}
+    offered = {r.label: r for r in in_order_of_arrival(rankers) if r.lists in {None, recipe}}
     texts = {label: proposals.texts(ranker) for label, ranker in offered.items()}
     usual = [ranker.label for ranker in default if ranker.label in offered]
     labels = st.multiselect(
@@ -221,7 +221,9 @@ def _no_ranker_chosen(data: str, rankers: list[TrainedRanker]) -> None:
             f"{data} does not have both yet. Train the missing one, or choose rankers."
         )
     )
-    _links("Show", [ranker for ranker in as_they_came(rankers) if ranker.lists][: len(CONTRAST)])
+    _links(
+        "Show", [ranker for ranker in in_order_of_arrival(rankers) if ranker.lists][: len(CONTRAST)]
+    )
 
 
 def _links(words: str, rankers: list[TrainedRanker]) -> None:
@@ -240,16 +242,18 @@ def _first(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> list[
     for artefact in services.studies("invariance", data.data):
         if str(artefact.key) in address.says("study"):
             digests = [digest for _, digest in artefact.recipe["rankers"]]
-            studied = [ranker for ranker in as_they_came(rankers) if ranker.digest in digests]
+            studied = [
+                ranker for ranker in in_order_of_arrival(rankers) if ranker.digest in digests
+            ]
             return (contrasting_pair(studied) or studied)[: len(CONTRAST)]
     return contrast(rankers)
 
 
 def _lists(rankers: list[TrainedRanker], default: list[TrainedRanker]) -> ListRecipe:
     """Draw the choice of candidate lists; the default is that of the rankers in the address."""
-    came = as_they_came(rankers)
-    wanted = [each for each in came if set(proposals.texts(each)) & set(address.says("rankers"))]
-    recipes = list_recipes(came)
+    ordered = in_order_of_arrival(rankers)
+    wanted = [each for each in ordered if set(proposals.texts(each)) & set(address.says("rankers"))]
+    recipes = list_recipes(ordered)
     usual = [*list_recipes(wanted), *list_recipes(default), *recipes][0]
     texts = {each: proposals.lists_texts(each) for each in recipes}
     if len(recipes) == 1:

@@ -136,7 +136,7 @@ def _stored(preset: NamedPreset) -> None:
     """Draw a finished search: the preset, every trial, and the values on the test part."""
     frame, fields = tuning.table(preset), list(preset.asked["search"])
     best, looked = preset.best, "once" if preset.looks == 1 else f"{preset.looks} times"
-    beside = ", ".join(
+    values = ", ".join(
         f"{name} {number(value)}"
         for name, value in preset.usual_values.items()
         if value is not None
@@ -144,7 +144,7 @@ def _stored(preset: NamedPreset) -> None:
     parts.finding(
         f"{with_display_names(str(preset))} is the best of {counted(preset.trials, 'trial')}: "
         f"trial "
-        f"{best['trial']}, {number(best['value'])} on validation ({beside})."
+        f"{best['trial']}, {number(best['value'])} on validation ({values})."
     )
     chart(best_so_far(frame), "best so far", config=parts.PLAIN)
     crosses = [f"{words} (×)" for words in stopped_in_words(frame)]

@@ -79,12 +79,12 @@ def main(arguments: Sequence[str]) -> int:
         warn(f"shuffleproof: {place}: {error.strerror or error}. {remedy}".rstrip())
         return 1
     except Exception as error:  # noqa: BLE001 (the last border: the exit code is 1)
-        _tell_unexpected(error)
+        _report_unexpected(error)
         return 1
     return answer.exit_code
 
 
-def _tell_unexpected(error: Exception) -> None:
+def _report_unexpected(error: Exception) -> None:
     """Print the package that lacks, or the traceback of a defect."""
     missing = MissingPackageError.of(error)
     if missing is None:

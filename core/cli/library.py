@@ -225,7 +225,7 @@ def _entries(store: Store, names: Sequence[str]) -> tuple[list[Entry], list[Entr
 
 
 def _row(entry: Entry) -> dict[str, Any]:
-    came = entry.artefact.imported
+    origin = entry.artefact.imported
     return {
         "name": entry.name,
         "key": str(entry.key),
@@ -235,7 +235,7 @@ def _row(entry: Entry) -> dict[str, Any]:
         "seconds": entry.seconds,
         "needs": sorted(str(key) for key in entry.needs),
         "bundled": entry.bundled,
-        "imported": None if came is None else {"from": came.source, "at": came.at},
+        "imported": None if origin is None else {"from": origin.source, "at": origin.at},
         "stale": entry.stale,
     }
 

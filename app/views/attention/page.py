@@ -39,7 +39,7 @@ from shuffleproof.app.views.attention.sentences import summary, verdict
 from shuffleproof.core.answers.list_edit import ListEdit, offered_families
 from shuffleproof.core.answers.trained_rankers import (
     TrainedRanker,
-    as_they_came,
+    in_order_of_arrival,
     list_recipes,
 )
 from shuffleproof.core.errors import ParameterError
@@ -92,7 +92,7 @@ def _nothing_trained(data: str) -> None:
 
 
 def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
-    labels = {ranker.label: ranker for ranker in as_they_came(rankers)}
+    labels = {ranker.label: ranker for ranker in in_order_of_arrival(rankers)}
     default = _first(rankers) or _requested_ranker(data.data, labels)
     if default is None:
         return
@@ -142,7 +142,7 @@ def _first(rankers: Sequence[TrainedRanker]) -> TrainedRanker | None:
     The first shipped SetRank whose documents attend to each other directly; else the first
     SetRank. None: no SetRank is trained.
     """
-    setranks = list(filter(_is_setrank, as_they_came(rankers)))
+    setranks = list(filter(_is_setrank, in_order_of_arrival(rankers)))
     direct = [
         ranker for ranker in setranks if ranker.is_bundled and FIXED[ranker.name]["block"] == "msab"
     ]

@@ -149,9 +149,9 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     with top.notes:
         measure, columns = _measures(artefact)
     chosen = BenchmarkView(artefact, measure, columns, baseline, test)
-    beside = None if baseline == INITIAL else (baseline,)
+    baselines = None if baseline == INITIAL else (baseline,)
     selected = tuple(selection.selected_among(labels))
-    top.says(View((str(measure),), test=test, baselines=beside, rankers=selected))
+    top.says(View((str(measure),), test=test, baselines=baselines, rankers=selected))
     picture = _picture(chosen, top.picture)
     _table(chosen)
     _details(chosen)

@@ -161,8 +161,8 @@ DIFFERS = "background-color: rgba(230, 159, 0, 0.22)"
 
 def side_by_side(names: Sequence[str], used: str) -> None:
     """Draw the facts of several data sets; only differing facts are marked."""
-    came = sorted(names, key=lambda name: services.arrival_order(services.data_set(name)))
-    others = [name for name in came if name != used]
+    ordered = sorted(names, key=lambda name: services.arrival_order(services.data_set(name)))
+    others = [name for name in ordered if name != used]
     chosen = st.multiselect(
         "Data sets",
         **address.multiselect("sets", address.option_texts(*names), [used, *others[:1]], of=used),

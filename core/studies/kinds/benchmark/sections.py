@@ -57,8 +57,8 @@ def headline(result: StudyResult, view: View) -> Headline:
     for _, row in differences[differences["ranker"].isin((view.baselines or ())[:1])].iterrows():
         bounds = f"95 % CI {number(-row['high'])} to {number(-row['low'])}, n = {row['n']:,}"
         chance = "" if row["p"] <= ALPHA else ", not significant"
-        beside = RankerName.of(row["ranker"]).display
-        text += f", {number(-row['difference'])} above {beside} ({bounds}{chance})"
+        baseline = RankerName.of(row["ranker"]).display
+        text += f", {number(-row['difference'])} above {baseline} ({bounds}{chance})"
     others = differences[
         (differences["group"] != GROUPS[0]) & differences["ranker"].isin(ranked.index)
     ]

@@ -355,9 +355,9 @@ def _is_rounding_alone(
     spread = rounding.scales(lists.offsets, order.scores).spread[place]
     if exactly is None or change > EXCUSED * spread:
         return False
-    beside = np.unique([0, place, len(lists) - 1])  # the list together with two others
-    company, alone = (order.shown.select(chosen) for chosen in (beside, np.array([place])))
-    first = company.offsets[np.searchsorted(beside, place)]
+    chosen_lists = np.unique([0, place, len(lists) - 1])  # the list together with two others
+    company, alone = (order.shown.select(chosen) for chosen in (chosen_lists, np.array([place])))
+    first = company.offsets[np.searchsorted(chosen_lists, place)]
     in_company = exactly(request.base.dataset, company)[first : first + len(alone.rows)]
     by_itself = exactly(request.base.dataset, alone)
     return bool((largest_changes(alone.offsets, in_company, by_itself) <= EXACT).all())

@@ -54,7 +54,7 @@ class Plan(CollectionPlan):
         ways: all combinations with their networks.
     """
 
-    beside: ClassVar[tuple[str, ...]] = COSTS
+    further_values: ClassVar[tuple[str, ...]] = COSTS
     kind: str = field(default=Sparsity.kind, init=False)
     preset: str
     penalties: tuple[str, ...]
