@@ -62,7 +62,7 @@ def says(name: str) -> list[str]:
     return st.query_params.get_all(name) if gathered is None else gathered
 
 
-def whole_address() -> dict[str, list[str]]:
+def full_address() -> dict[str, list[str]]:
     """All values of the address, pending ones included."""
     return {name: says(name) for name in (*st.query_params, *st.session_state.get(GATHERED, {}))}
 
@@ -87,8 +87,8 @@ def settle_choice(name: str, options: Options[Option], usual: Option, of: str = 
         usual: meaning of an address without the name; results stored later may not change it.
         of: owner of the choice; a new owner resets the choice.
     """
-    meant = _meant(options)
-    chosen: Option = _settled(
+    meant = _options_by_text(options)
+    chosen: Option = _resolved(
         name, lambda held: held in options, lambda texts: meant.get(texts[-1]), usual, of
     )
     pin(name, *options[chosen][:1])
@@ -130,20 +130,20 @@ def multiselect(
         of: owner of the choice.
         nothing: texts of an empty choice in the address.
     """
-    meant = _meant(options)
+    meant = _options_by_text(options)
 
     def read(texts: Sequence[str]) -> list[Option] | None:
         known = [meant[text] for text in dict.fromkeys(texts) if text in meant]
         return known if known or tuple(texts) == NOTHING else None
 
     chosen: list[Option] = list(
-        _settled(name, lambda held: set(held) <= options.keys(), read, list(usual), of)
+        _resolved(name, lambda held: set(held) <= options.keys(), read, list(usual), of)
     )
     pin(name, *([options[option][0] for option in chosen] or nothing))
     return {"options": list(options), "default": chosen, "key": name}
 
 
-def _settled(
+def _resolved(
     name: str,
     fits: Callable[[Any], bool],
     read: Callable[[Sequence[str]], Any],
@@ -176,7 +176,7 @@ def _settled(
     return chosen
 
 
-def _meant(options: Options[Option]) -> dict[str, Option]:
+def _options_by_text(options: Options[Option]) -> dict[str, Option]:
     """Option by text; an option's current text overrides an older text of another option."""
     by_text: dict[str, Option] = {}
     for option, texts in options.items():

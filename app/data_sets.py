@@ -19,7 +19,7 @@ from shuffleproof.core.words import counted, percent
 
 WORDS = {"train": "train", "valid": "validation", "test": "test"}
 PART_OF = {word: part for part, word in WORDS.items()}
-LOOKED_AT = 1000
+SAMPLED_QUERIES = 1000
 """Most queries that features rank for the page."""
 
 AT_ONCE = 100_000_000
@@ -97,13 +97,13 @@ def feature_bins(examined: Examination, feature: int) -> pd.DataFrame:
 def feature_quality(_dataset: RankingDataset, fingerprint: str) -> pd.DataFrame:  # noqa: ARG001 (the cache's key)
     """NDCG@10 of each feature alone as a ranker, high and low values first, by feature.
 
-    Means over at most `LOOKED_AT` evenly spaced queries, without those that have no relevant
+    Means over at most `SAMPLED_QUERIES` evenly spaced queries, without those that have no relevant
     document. Columns high, low and best.
     """
     chosen = _dataset
-    if _dataset.queries > LOOKED_AT:
+    if _dataset.queries > SAMPLED_QUERIES:
         # Evenly spaced, not random: files are often sorted, and the page shows the same numbers.
-        places = np.linspace(0, _dataset.queries - 1, LOOKED_AT).astype(np.int64)
+        places = np.linspace(0, _dataset.queries - 1, SAMPLED_QUERIES).astype(np.int64)
         chosen = _dataset.select(places)
     lists, measure = CandidateLists.all_documents(chosen), Measure.parse("NDCG(empty=skip)@10")
     columns = [np.ascontiguousarray(column) for column in chosen.features.T]

@@ -80,7 +80,7 @@ def submit(kind: str, parameters: dict[str, Any]) -> Job:
     return job
 
 
-def anew(kind: str, parameters: dict[str, Any]) -> Job:
+def resubmit(kind: str, parameters: dict[str, Any]) -> Job:
     """Submit work and run it again if it is done already: its result may be gone.
 
     Raises:
@@ -195,8 +195,8 @@ def name(job: Job) -> str:
     what = (EVERY[job.kind].doing if job.kind in EVERY else "") or job.kind.replace("-", " ")
     judging = f"Ask {given.get('judge', 'a judge')}"
     what = {"doctor": "Examine", "tune": "Tune", "judge": judging}.get(job.kind, what)
-    whom = f"{what} {rankers}" if rankers else what.removesuffix(" of").removesuffix(" for")
-    return f"{whom} on {given['data']}"
+    subject = f"{what} {rankers}" if rankers else what.removesuffix(" of").removesuffix(" for")
+    return f"{subject} on {given['data']}"
 
 
 def ranker(job: Job) -> str:

@@ -13,13 +13,12 @@ import streamlit as st
 from shuffleproof.app import services, state, study_access
 from shuffleproof.app.when import age_in_words
 from shuffleproof.core.data.catalogue import SAMPLE
-from shuffleproof.core.library import cleaning
 from shuffleproof.core.library import entries as library
 from shuffleproof.core.library.entries import KINDS, Entry
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.store import archive
-from shuffleproof.core.store.damaged_entries import DamagedEntry
+from shuffleproof.core.store.damaged_entries import DamagedEntry, size_of
 from shuffleproof.core.studies import reproduce
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.registry import LISTLESS
@@ -69,7 +68,7 @@ def size() -> int:
 @st.cache_data(max_entries=2, ttl=300, show_spinner=False)
 def _size(now: services.StoreState) -> int:
     del now  # only part of the cache's key
-    return cleaning.size(services.store())
+    return size_of(services.store().root)
 
 
 def entry_name(entry: Entry) -> str:
@@ -172,7 +171,7 @@ def python(entry: Entry) -> str:
     return reproduce.study_python(entry.artefact.recipe, entry.artefact.facts)
 
 
-def taken_along(chosen: Collection[Entry]) -> list[Entry]:
+def with_parts(chosen: Collection[Entry]) -> list[Entry]:
     """Entries and all their dependencies."""
     return library.with_dependencies(entries(), [entry.key for entry in chosen])
 
@@ -185,6 +184,6 @@ def archive_of(chosen: Sequence[Entry]) -> bytes:
     """
     with tempfile.TemporaryDirectory() as room:
         out = Path(room) / "library.zip"
-        artefacts = [entry.artefact for entry in taken_along(chosen)]
+        artefacts = [entry.artefact for entry in with_parts(chosen)]
         run_to_end(archive.write(services.store(), artefacts, out))
         return out.read_bytes()

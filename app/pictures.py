@@ -26,12 +26,11 @@ from shuffleproof.app.figures import (
     set_size,
     worst_case,
 )
-from shuffleproof.core.errors import ShuffleproofError, UsageError
+from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.store.manifest import read_manifest
 from shuffleproof.core.studies.registry import study_kind
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.sections import Picture, View
-from shuffleproof.core.words import counted
+from shuffleproof.core.studies.sections import Picture, View, picture_of
 
 PICTURES: Mapping[str, Callable[..., go.Figure]] = {
     "curves": initial_ranking.curves,
@@ -72,16 +71,8 @@ def figure_of(result: StudyResult, number: int = 1, measures: Sequence[str] = ()
     Raises:
         UsageError: it has no such picture.
     """
-    telling = study_kind(result.recipe).telling()
-    sections = telling.sections(result, View(measures=measures))
-    there = [section for section in sections if isinstance(section, Picture)]
-    if not there:
-        raise UsageError("a study of this kind has no figure: write its tables, to .csv or .md")
-    if not 1 <= number <= len(there):
-        raise UsageError(
-            f"it has {counted(len(there), 'figure')}: give --figure a number from 1 to {len(there)}"
-        )
-    return draw(there[number - 1])
+    sections_module = study_kind(result.recipe).sections_module()
+    return draw(picture_of(sections_module.sections(result, View(measures=measures)), number))
 
 
 def write(directory: Path, out: Path, how: Mapping[str, Any]) -> None:

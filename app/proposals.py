@@ -11,8 +11,8 @@ from shuffleproof.app import services, training
 from shuffleproof.core.answers.trained_rankers import (
     CONTRAST,
     TrainedRanker,
-    as_they_came,
     contrast,
+    in_order_of_arrival,
 )
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.rankers import registry
@@ -28,7 +28,7 @@ from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.question import preset_of
 
-TELLING = tuple(names[0] for names in CONTRAST)
+CONTRASTING = tuple(names[0] for names in CONTRAST)
 """A ranker that depends on the input order, and one that does not."""
 
 MOST = 6
@@ -74,10 +74,10 @@ def cheapest_lists() -> ListRecipe:
 
 def imported_rankers(data: str) -> list[str]:
     """External rankers of a data set, as named in jobs, newest first."""
-    return [as_asked(ranker) for ranker in trained_rankers(data) if ranker.name in FILES]
+    return [name_in_jobs(ranker) for ranker in trained_rankers(data) if ranker.name in FILES]
 
 
-def as_asked(ranker: TrainedRanker) -> str:
+def name_in_jobs(ranker: TrainedRanker) -> str:
     """Name of a ranker in jobs: its label, or its key if no preset identifies it."""
     if ranker.preset is None or RankerName.of(ranker.label).digits:
         return f"{ranker.name}#{ranker.digest[:DIGITS]}"
@@ -124,16 +124,16 @@ def for_study(data: str, shown: Artefact | None = None) -> Proposal:
     """
     rankers = trained_rankers(data)
     if shown is not None:
-        return _again(shown, rankers, data)
+        return _proposal_of_study(shown, rankers, data)
     pair = contrast(rankers)
     if not pair:
-        return Proposal(tuple(map(cheapest, TELLING)), cheapest_lists())
+        return Proposal(tuple(map(cheapest, CONTRASTING)), cheapest_lists())
     lists = pair[0].lists or cheapest_lists()
     chosen = _of_each(rankers, lists)[:MOST] if pair[0].is_bundled else pair
-    return Proposal(tuple(as_asked(ranker) for ranker in chosen), lists)
+    return Proposal(tuple(name_in_jobs(ranker) for ranker in chosen), lists)
 
 
-def standing_out(data: str) -> set[str]:
+def contrasting_rankers(data: str) -> set[str]:
     """Keys of the default rankers of a page, chosen as in `for_study`."""
     rankers = trained_rankers(data)
     pair = contrast(rankers)
@@ -144,14 +144,14 @@ def standing_out(data: str) -> set[str]:
 def _of_each(rankers: Sequence[TrainedRanker], lists: ListRecipe | None) -> list[TrainedRanker]:
     """First shipped ranker of every name on these lists, the contrasting names first."""
     of: dict[str, TrainedRanker] = {}
-    for ranker in as_they_came(rankers):
+    for ranker in in_order_of_arrival(rankers):
         if ranker.is_bundled and ranker.lists in {None, lists}:
             of.setdefault(ranker.name, ranker)
     contrasting = [name for names in CONTRAST for name in names if name in of]
     return [of[name] for name in (*contrasting, *(name for name in of if name not in contrasting))]
 
 
-def _again(study: Artefact, rankers: Sequence[TrainedRanker], data: str) -> Proposal:
+def _proposal_of_study(study: Artefact, rankers: Sequence[TrainedRanker], data: str) -> Proposal:
     """Rankers and lists of a study, named so that a job finds the same ones."""
     of = {ranker.digest: ranker for ranker in rankers}
     preset = study.facts.get("preset")
@@ -162,7 +162,7 @@ def _again(study: Artefact, rankers: Sequence[TrainedRanker], data: str) -> Prop
         name = RankerName.of(label)
         if preset and preset != preset_of(data) and name.base in registry.RANKERS:
             name = registry.at(name, preset)
-        names.append(as_asked(of[digest]) if digest in of else str(name))
+        names.append(name_in_jobs(of[digest]) if digest in of else str(name))
     lists = dict(study.facts.get("lists") or {"initial": study.recipe["initial"]})
     return Proposal(
         tuple(dict.fromkeys(names)), ListRecipe(**(lists | {"initial": tuple(lists["initial"])}))

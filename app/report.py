@@ -4,6 +4,7 @@ import html
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 
 from plotly.offline import get_plotlyjs
@@ -21,17 +22,9 @@ from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.table_text import html as table_html
 from shuffleproof.core.studies.tables import Table
 
-STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; font-size: 14px; display: block; overflow-x: auto; }
-td, th { padding: .2rem .6rem; border-bottom: 1px solid #8884; text-align: right; }
-td:first-child, th:first-child { text-align: left; }
-.headline { font-size: 1.25em; }
-figcaption, footer, .said { color: #777; font-size: 14px; }
-@media (prefers-color-scheme: dark) { body { background: #14161a; color: #e6e6e6; } }
-"""
+STYLE = (files("shuffleproof.app") / "assets" / "report.css").read_text(encoding="utf-8")
 
-SAID: Mapping[type[sections.Section], str] = {
+TEMPLATES: Mapping[type[sections.Section], str] = {
     sections.Headline: "<p class='headline'>{}</p>",
     sections.Finding: "<p>{}</p>",
     sections.Convention: "<p class='said'>{}</p>",
@@ -54,7 +47,7 @@ def report(studies: Sequence[Path]) -> str:
 def _study(directory: Path) -> str:
     result = StudyResult.open(directory)
     question = study_kind(result.recipe)
-    shown = sections.sections_of(question.telling(), result, sections.View())
+    shown = sections.sections_of(question.sections_module(), result, sections.View())
     body = "".join(map(section_html, shown))
     head = f"<h2>{html.escape(question.title)}</h2>"
     return head + body + _methods(result) + _recipe(result)
@@ -70,7 +63,7 @@ def section_html(section: sections.Section) -> str:
         lines = (f"<p>{html.escape(line)}</p>" for line in section.lines)
         return _folded(section.title, "".join(lines))
     text = html.escape(section.text)
-    return SAID[type(section)].format(text) if text else ""
+    return TEMPLATES[type(section)].format(text) if text else ""
 
 
 def _picture(section: sections.Picture) -> str:

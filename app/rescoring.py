@@ -151,8 +151,8 @@ def perturbed_scores(
         ShuffleproofError: the scoring process has no answer, or the ranker or data set is gone.
     """
     ranker, family, level = point
-    whom = attack_target(family)
-    attack = {"attacked": digest_of(artefact, whom)} if whom else {}
+    target = attack_target(family)
+    attack = {"attacked": digest_of(artefact, target)} if target else {}
     return moves(
         f"{PERTURBED}:replay_trial", artefact, query, ranker=digest_of(artefact, ranker),
         lists=artefact.recipe["lists"], family=family, level=level, draw=draw,

@@ -47,7 +47,7 @@ class DataDescription:
     features: tuple[int, ...]
 
     @property
-    def telling(self) -> int:
+    def example_query(self) -> int:
         """Position of the first query with a relevant document, or 0."""
         return next((at for at, count in enumerate(self.relevant) if count), 0)
 
@@ -100,7 +100,7 @@ def _warm() -> None:
         rankers = [*pair, *(ranker for ranker in rankers if ranker not in pair)]
         recipes = list_recipes(rankers)
         if recipes:
-            query_list = List(data.data, data.test, recipes[0], data.queries[data.telling])
+            query_list = List(data.data, data.test, recipes[0], data.queries[data.example_query])
             for ranker in rankers:  # one call each, so that calls of pages get in between
                 # other rankers read rankings that these lists lack
                 if ranker.lists in {None, query_list.recipe}:

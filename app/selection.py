@@ -41,9 +41,9 @@ def choose() -> None:
     shown = display_names(names)
     options: dict[str, Sequence[str]] = {name: (name, shown[name]) for name in names}
     several = address.multiselect(SELECTED, options, (), nothing=())
-    nobody: dict[str | None, Sequence[str]] = {None: ()}
-    nobody.update(options)
-    baseline = address.selectbox(AGAINST, nobody, None)
+    no_groups: dict[str | None, Sequence[str]] = {None: ()}
+    no_groups.update(options)
+    baseline = address.selectbox(AGAINST, no_groups, None)
     chosen, pinned = several["default"], st.session_state.get(AGAINST)
     words = f"{counted(len(chosen), 'ranker')} chosen" if chosen else "Choose rankers"
     with st.sidebar.popover(words, icon=":material/checklist:"):
@@ -66,10 +66,10 @@ def choose() -> None:
 def _offered(data: str) -> list[str]:
     """Rankers for a study of a data set: trainable or external ones."""
     try:
-        brought = proposals.imported_rankers(data)
+        imported = proposals.imported_rankers(data)
     except ShuffleproofError:  # the data set is gone: the page shows the error
-        brought = []
-    return [*training.FITTED, *brought]
+        imported = []
+    return [*training.FITTED, *imported]
 
 
 def _follow() -> None:

@@ -279,15 +279,15 @@ def _hosts(allow_host: Sequence[str]) -> list[str]:
     return [*sorted(LOOPBACK), *(host.lower() for host in allow_host)]
 
 
-def settings(beside: Path = Path(__file__).parents[1]) -> dict[str, Any]:
+def settings(folder: Path = Path(__file__).parents[1]) -> dict[str, Any]:
     """Streamlit's options of `config.toml` in an installed package, which Streamlit does not find.
 
     A package cannot contain a folder `.streamlit`: its file is in `streamlit`.
 
     Args:
-        beside: parent folder of `app`.
+        folder: parent folder of `app`.
     """
-    installed = beside / "streamlit" / "config.toml"
+    installed = folder / "streamlit" / "config.toml"
     if not installed.is_file():
         return {}
     sections = tomllib.loads(installed.read_text(encoding="utf-8"))

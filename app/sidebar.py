@@ -152,10 +152,10 @@ def search(pages: Mapping[str, Page]) -> None:
         pages: pages by path.
     """
     about = tuple((path, page.title, page.about) for path, page in pages.items())
-    places = _places(about, tuple(state.data_sets()))
+    places = _search_targets(about, tuple(state.data_sets()))
     st.sidebar.selectbox(
         "Search", list(places), index=None, key="search", label_visibility="collapsed",
-        placeholder="Search everything", on_change=_found,
+        placeholder="Search everything", on_change=_open_result,
     )  # fmt: skip
     if (wanted := st.session_state.pop(GO, None)) in places:
         path, query = places[wanted]
@@ -165,13 +165,13 @@ def search(pages: Mapping[str, Page]) -> None:
 GO = "searched for"
 
 
-def _found() -> None:
+def _open_result() -> None:
     """Store the chosen result, and empty the search box."""
     st.session_state[GO], st.session_state["search"] = st.session_state["search"], None
 
 
 @services.until_stored()
-def _places(
+def _search_targets(
     pages: Sequence[tuple[str, str, str]], data_sets: Sequence[str]
 ) -> dict[str, tuple[str, dict[str, str]]]:
     """Page and query parameters by name of the search result."""

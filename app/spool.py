@@ -87,18 +87,18 @@ class Spool(MemoryUploadedFileManager):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(file.data)
         with self._guard:
-            lying = SpooledFile(file._replace(data=b""), path, len(file.data))
-            self._windows[session_id][file.file_id] = lying
+            spooled = SpooledFile(file._replace(data=b""), path, len(file.data))
+            self._windows[session_id][file.file_id] = spooled
 
     def get_files(self, session_id: str, file_ids: Sequence[str]) -> list[UploadedFileRec]:
         """Files of a window with their content; missing ones are left out."""
         window_files = self._windows.get(session_id, {})
-        lying = [
+        spooled = [
             window_files[name]
             for name in file_ids
             if name in window_files and window_files[name].path.exists()
         ]
-        return [file.record._replace(data=file.path.read_bytes()) for file in lying]
+        return [file.record._replace(data=file.path.read_bytes()) for file in spooled]
 
     def remove_file(self, session_id: str, file_id: str) -> None:
         """Delete one file."""

@@ -121,7 +121,7 @@ def _fitted_on_documents() -> tuple[str, ...]:
     )
 
 
-def lists_asked(data: str, lists: ListRecipe) -> dict[str, Any]:
+def list_options(data: str, lists: ListRecipe) -> dict[str, Any]:
     """Fields of a job's lists that differ from the defaults of a data set."""
     usual = asdict(usual_lists(data))
     changed = {name: value for name, value in asdict(lists).items() if value != usual[name]}
@@ -147,7 +147,7 @@ def parameters(data: FitSize, lists: ListRecipe, plan: PlannedTraining) -> dict[
         "data": data.data,
         "ranker": name,
         "changes": dict(plan.changes) or None,
-        "lists": lists_asked(data.data, lists) or None,
+        "lists": list_options(data.data, lists) or None,
     }
 
 

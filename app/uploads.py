@@ -276,7 +276,7 @@ def check_name(name: str, store: Store) -> None:
     names.check(name)
 
 
-def files_kept(store: Store, job: Job) -> bool:
+def has_stored_files(store: Store, job: Job) -> bool:
     """True if the files of an ingestion still exist, so that it can be tried again."""
     try:
         uploads.folder_of(store, str(job.parameters.get("upload", "")))

@@ -212,7 +212,13 @@ class ArtefactError(ShuffleproofError):
 
     def __init__(self, key: str, finding: str, remedy: str) -> None:
         self.key, self.finding, self.remedy = key, finding, remedy
-        super().__init__(f"artefact {key}: {finding}. {remedy}")
+        super().__init__(f"{key}: {finding}. {remedy}")
+
+
+class UnknownRankerError(ArtefactError):
+    """A name or key that no stored ranker has: exit status 2, as of every misspelt ranker."""
+
+    exit_code: ClassVar[int] = 2
 
 
 class MissingRankingError(DataError):

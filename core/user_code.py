@@ -117,8 +117,8 @@ def missing_code(kind: str, name: str) -> UsageError:
     finding = f"is not the {bare} that is registered here, {other.full}" if other else ""
     finding = finding or "is user code that is not registered in this process"
     return UsageError(
-        f"{kind} {quoted(name)} {finding}: what is stored of it can be read, and nothing can be "
-        f"asked anew; run what registers it (`shuffleproof.{kind}`; in a shell `--with MODULE`)"
+        f"{kind} {quoted(name)} {finding}: stored results can be read, but nothing new can be "
+        f"computed. Register it by `shuffleproof.{kind}`, or in a shell by `--with MODULE`"
     )
 
 

@@ -88,7 +88,7 @@ def _beyond(figure: go.Figure, row: Mapping[Any, Any], reach: tuple[float, float
             textposition=f"middle {'right' if left else 'left'}",
             cliponaxis=False,
             hovertemplate=(
-                f"<b>{_whole(row['variant'])}</b><br>{row['value']:+.3f} [{row['low']:+.3f}, "
+                f"<b>{_wrapped(row['variant'])}</b><br>{row['value']:+.3f} [{row['low']:+.3f}, "
                 f"{row['high']:+.3f}], p {row['p']:.2g} (Holm), beyond the axis<extra></extra>"
             ),
         )
@@ -124,7 +124,7 @@ def _first_of(values: str) -> str:
     return text
 
 
-def _whole(variant: str) -> str:
+def _wrapped(variant: str) -> str:
     return "<br>".join(textwrap.wrap(variant, 60, break_on_hyphens=False))
 
 
@@ -157,13 +157,13 @@ def _dots(figure: go.Figure, rows: Sequence[dict[Any, Any]], base: str) -> None:
     full = [row["p"] <= ALPHA for row in rows]
     colors = [SINGLE if row["single"] else WHOLE for row in rows]
     marks = ["circle" if row["single"] else "diamond" for row in rows]
-    facts = [_told(row, base) for row in rows]
+    facts = [_hover_facts(row, base) for row in rows]
     dots(figure, Dots(values, names, ends, full, colors, marks, facts, hover))
 
 
-def _told(row: Mapping[Any, Any], base: str) -> tuple[str, str, str, str]:
+def _hover_facts(row: Mapping[Any, Any], base: str) -> tuple[str, str, str, str]:
     """Facts of a variant for hover: name, wrapped name, source, interval and p."""
     source = row["source"] or f"{base} → {row['variant']}"
     interval = f"[{row['low']:+.3f}, {row['high']:+.3f}], p {row['p']:.2g}"
     name = str(row["variant"])
-    return name, _whole(name), "<br>".join(textwrap.wrap(source, 60)), interval
+    return name, _wrapped(name), "<br>".join(textwrap.wrap(source, 60)), interval

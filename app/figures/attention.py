@@ -188,10 +188,10 @@ def _marks(cells: Cells, shown: np.ndarray, place: Mapping[str, str]) -> go.Scat
 def _relevant(side: Side, at: float, *, across: bool) -> go.Scatter:
     """Marks of relevant documents along the map, at this place of the other axis."""
     places = np.flatnonzero(side.relevant).tolist()
-    beside = [at] * len(places)
+    fixed = [at] * len(places)
     return go.Scatter(
-        x=places if across else beside,
-        y=beside if across else places,
+        x=places if across else fixed,
+        y=fixed if across else places,
         mode="markers",
         marker={
             "symbol": "square",

@@ -22,7 +22,7 @@ from shuffleproof.core.words import percent
 
 HEIGHT = 460
 
-GIVEN, SIZE = "initial ranking", 14
+REFERENCE, SIZE = "initial ranking", 14
 """Name of the reference, and pixels of a mark."""
 
 FRAME = 96
@@ -66,8 +66,8 @@ def cards(frame: pd.DataFrame, measure: str, worst: str) -> go.Figure:
 def _mark(row: Any, measure: str, worst: str) -> go.Scatter:
     ranker, style = str(row["ranker"]), stroke(str(row["ranker"]))
     color = style.color
-    given, beyond = ranker == GIVEN, row["place"] > row["kept"]
-    symbol = "triangle-down" if beyond else "diamond" if given else style.shape
+    is_reference, beyond = ranker == REFERENCE, row["place"] > row["kept"]
+    symbol = "triangle-down" if beyond else "diamond" if is_reference else style.shape
     return go.Scatter(
         x=[row["start"]],
         y=[row["place"]],
@@ -78,8 +78,8 @@ def _mark(row: Any, measure: str, worst: str) -> go.Scatter:
         error_y={
             "type": "data", "symmetric": False, "color": faded(color, 0.8), "thickness": 1.2,
             "width": 3, "visible": not beyond,
-            "array": [_reach(row["kept_high"] - row["kept"])],
-            "arrayminus": [_reach(row["kept"] - row["kept_low"])],
+            "array": [_side(row["kept_high"] - row["kept"])],
+            "arrayminus": [_side(row["kept"] - row["kept_low"])],
         },
         **UNDIMMED,
         customdata=[[ranker, row["end"], _interval(row), _timed(row), row["kept"]]],
@@ -91,7 +91,7 @@ def _mark(row: Any, measure: str, worst: str) -> go.Scatter:
     )  # fmt: skip
 
 
-def _reach(distance: float) -> float:
+def _side(distance: float) -> float:
     """Length of one side of an interval; 0 if unknown."""
     return 0.0 if math.isnan(distance) else max(0.0, distance)
 
@@ -104,14 +104,14 @@ def _interval(row: Any) -> str:
 
 def _timed(row: Any) -> str:
     time = row["milliseconds_a_list"]
-    return "" if row["ranker"] == GIVEN or math.isnan(time) else f"<br>{time:.3g} ms per list"
+    return "" if row["ranker"] == REFERENCE or math.isnan(time) else f"<br>{time:.3g} ms per list"
 
 
 def _bounds(known: pd.DataFrame) -> tuple[list[float], list[float]]:
     """Ranges of both axes, with room for names; robustness always includes 1."""
     if known.empty:
         return [0.0, 1.0], [0.0, 1.05]
-    rankers = known[known["ranker"] != GIVEN]
+    rankers = known[known["ranker"] != REFERENCE]
     shown = rankers if len(rankers) else known
     low, high = float(known["start"].min()), float(known["start"].max())
     room = max(high - low, 0.02) * 0.3

@@ -46,8 +46,8 @@ def curves(summary: pd.DataFrame, family: str, measure: str, unit: str) -> go.Fi
 
 def _axes(figure: go.Figure, shown: pd.DataFrame, title: str) -> None:
     points = shown.groupby("level", sort=False)["tau"].mean()
-    levels = _apart([float(level) for level in points.index], CLOSEST_TICKS)
-    taus = _apart([float(level) for level in points.index], CLOSEST_TAUS)
+    levels = _tick_levels([float(level) for level in points.index], CLOSEST_TICKS)
+    taus = _tick_levels([float(level) for level in points.index], CLOSEST_TAUS)
     span = [min(points.index), max(points.index)]
     room = (span[1] - span[0]) * 0.02 or 0.5
     outwards = points.index[0] <= points.index[-1]  # the unchanged level is on the left
@@ -68,7 +68,7 @@ def _axes(figure: go.Figure, shown: pd.DataFrame, title: str) -> None:
     )  # fmt: skip
 
 
-def _apart(levels: list[float], closest: float) -> list[float]:
+def _tick_levels(levels: list[float], closest: float) -> list[float]:
     """Levels whose ticks have room: the first, the last, and those far enough from others."""
     length = abs(levels[-1] - levels[0]) or 1.0
     apart = [levels[0]]

@@ -41,7 +41,7 @@ def means(frame: pd.DataFrame, measure: str) -> go.Figure:
         frame: retriever, measure, mean, low, high, n.
         measure: name of the measure.
     """
-    rows = _of(frame, measure)
+    rows = _rows_of(frame, measure)
     figure = go.Figure(
         go.Scatter(
             x=rows["mean"],
@@ -60,7 +60,7 @@ def means(frame: pd.DataFrame, measure: str) -> go.Figure:
     return figure
 
 
-def _of(frame: pd.DataFrame, measure: str) -> pd.DataFrame:
+def _rows_of(frame: pd.DataFrame, measure: str) -> pd.DataFrame:
     rows = frame[frame["measure"] == measure]
     return rows.sort_values("mean", ascending=False, kind="stable", ignore_index=True)
 

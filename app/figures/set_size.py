@@ -30,7 +30,7 @@ def curves(frame: pd.DataFrame, measure: str, home: int | None = None) -> go.Fig
     """
     figure, drawn, ends = go.Figure(), [], []
     if home is not None:
-        _home(figure, home, at_axis=home == frame["size"].min())
+        _training_size_line(figure, home, at_axis=home == frame["size"].min())
     facts = ("ranker", "trained_on", "size", "low", "high", "n", "mean_length")
     for name, rows in frame.groupby("ranker", sort=False):
         ranker, points = str(name), rows.sort_values("size")
@@ -59,7 +59,7 @@ def curves(frame: pd.DataFrame, measure: str, home: int | None = None) -> go.Fig
     return finish_curves(figure, ends, (measure, scale), HEIGHT, texts)
 
 
-def _home(figure: go.Figure, home: int, *, at_axis: bool) -> None:
+def _training_size_line(figure: go.Figure, home: int, *, at_axis: bool) -> None:
     """Add a line at the training size; its label does not touch the vertical axis."""
     vertical(figure, home)
     figure.add_annotation(

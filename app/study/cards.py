@@ -146,7 +146,7 @@ def _moving(shown: str, verdict: DeltaGenerator) -> str:
         )
         return ""
     recipe = list_recipes(pair)[0]
-    query_list = scoring.List(SAMPLE, sample.test, recipe, sample.queries[sample.telling])
+    query_list = scoring.List(SAMPLE, sample.test, recipe, sample.queries[sample.example_query])
     documents = scoring.documents(query_list, (shown,))
     start = ShownOrder().arranged(documents)
     order = ShownOrder.parse(shown).arranged(documents)

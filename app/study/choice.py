@@ -52,8 +52,8 @@ class TopRow:
 
     def says(self, view: View) -> None:
         """Draw the headline of the current view."""
-        telling = study_kind(self.artefact.recipe).telling()
-        answer = study_access.compute(str(self.artefact.key), telling.headline, view)
+        sections_module = study_kind(self.artefact.recipe).sections_module()
+        answer = study_access.compute(str(self.artefact.key), sections_module.headline, view)
         with self.answer:
             parts.headline(answer)
 

@@ -60,7 +60,7 @@ class FormState:
     @property
     def scope(self) -> Scope:
         """Scope of the question, as a job states it."""
-        lists = training.lists_asked(self.data, self.lists)
+        lists = training.list_options(self.data, self.lists)
         lists["initial"] = list(self.lists.initial)
         usual = preset_of(self.data)
         preset = None if self.preset == usual else self.preset
@@ -191,7 +191,7 @@ class _Page:
             if not parameter.is_required
         }
         self.first |= form.usual(data)
-        self.first |= _asked_before(form, shown) if shown is not None else {}
+        self.first |= _values_of_study(form, shown) if shown is not None else {}
         proposal = form.proposed(data, shown)
         if proposal.rankers:
             chosen = tuple(filter(form.offered, selection.selected_rankers()))
@@ -226,7 +226,7 @@ class _Page:
             self.initial = tuple(_initial(self.data, self.lists)) or self.lists.initial
         else:
             declared, now = self.fields[name], self.first.get(name)
-            widget = self.form.widgets.get(name, self._usual)
+            widget = self.form.widgets.get(name, self._default)
             self.values[name] = widget(declared, now)
 
     def asked(self, changes: Mapping[str, str]) -> FormState:
@@ -246,7 +246,7 @@ class _Page:
         question = self.form.question.from_plain(values)
         return FormState(question, self.data, lists, self.preset, self.shown)
 
-    def _usual(self, declared: Parameter, now: Any) -> Any:
+    def _default(self, declared: Parameter, now: Any) -> Any:
         if declared.names == "rankers" and declared.several:
             return self._rankers(now or ())
         if declared.several:
@@ -273,7 +273,7 @@ class _Page:
         return tuple(chosen)
 
 
-def _asked_before(form: Form, shown: Artefact) -> dict[str, Any]:
+def _values_of_study(form: Form, shown: Artefact) -> dict[str, Any]:
     """Values of the shown study for the form's fields; empty if the study does not hold them."""
     try:
         question = question_of(shown.recipe, shown.facts)

@@ -28,7 +28,7 @@ def first_picture(study: RunningStudy) -> None:
     result = study.result(services.store())
     if result is None:
         return
-    sections = study_kind(result.recipe).telling().sections(result, View())
+    sections = study_kind(result.recipe).sections_module().sections(result, View())
     picture = next((one for one in sections if isinstance(one, Picture)), None)
     if picture is not None:
         figure = pictures.draw(picture)

@@ -150,7 +150,7 @@ class StudyPage:
             per_query.section(artefact, self.per_query, shown.measure, names, family)
         st.subheader("Numbers", anchor=False)
         drawn_above = Measure.parse(shown.measure).convention() if self.measured else ""
-        below = [one for one in _below(shown.sections) if not _says(one, drawn_above)]
+        below = [one for one in _below(shown.sections) if not _repeats(one, drawn_above)]
         table = draw_sections(below)
         choice.export_row(artefact, drawn, table, view.measures[0] if view.measures else "")
 
@@ -195,7 +195,7 @@ class StudyPage:
         return figure
 
 
-def _says(section: Section, convention: str) -> bool:
+def _repeats(section: Section, convention: str) -> bool:
     """True for a section that consists of this convention."""
     return isinstance(section, told.Convention) and section.text == convention
 
@@ -208,7 +208,7 @@ def _drawn(picture: Picture) -> Any:
 def study_sections(key: str, view: View) -> list[Section]:
     """Sections below a study's headline, cached: never change them."""
     result = study_access.result(key)
-    sections = study_kind(result.recipe).telling().sections(result, view)
+    sections = study_kind(result.recipe).sections_module().sections(result, view)
     # `complete` computes a picture's facts now, inside of the cache.
     return [one.complete if isinstance(one, Picture) else one for one in sections]
 

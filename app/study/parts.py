@@ -221,7 +221,7 @@ def fold(
 
 def address_here(**more: str) -> dict[str, list[str]]:
     """Query parameters that show the same page in another browser."""
-    return address.whole_address() | {name: [value] for name, value in more.items()}
+    return address.full_address() | {name: [value] for name, value in more.items()}
 
 
 @dataclass(frozen=True)

@@ -186,10 +186,10 @@ def _of_point(artefact: Artefact, how: PerQuery, point: Point, measure: str) -> 
     with right:
         single = not frame["worst_draw"].any()
         rows(frame, COLUMNS[:-1] if single else COLUMNS, f"Queries of {start}", height=330)
-    place, beside = st.columns(2)
+    place, right = st.columns(2)
     query = query_choice(frame["query"], "Choose a row or a cell above, or a query here", place)
     if query is not None:
-        one_list(artefact, how, point, (query, frame), beside)
+        one_list(artefact, how, point, (query, frame), right)
 
 
 def one_list(

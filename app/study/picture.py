@@ -76,6 +76,6 @@ def follow_click(key: str, takes: OnClick, labels: Mapping[str, str] | None = No
         labels: labels of rankers by display name.
     """
     points = st.session_state[key]["selection"]["points"]
-    stand_for = (unescaped(point.get("customdata") or (), labels) for point in points)
-    if facts := next(filter(None, stand_for), None):
+    selected = (unescaped(point.get("customdata") or (), labels) for point in points)
+    if facts := next(filter(None, selected), None):
         takes(facts)

@@ -27,12 +27,12 @@ def shipped_study(kind: str) -> Artefact | None:
 
 def headline(result: StudyResult) -> Headline:
     """Headline of a study of any kind."""
-    return study_kind(result.recipe).telling().headline(result, View())
+    return study_kind(result.recipe).sections_module().headline(result, View())
 
 
 def picture(result: StudyResult) -> Picture | None:
     """First picture of a study, or None."""
-    sections = study_kind(result.recipe).telling().sections(result, View())
+    sections = study_kind(result.recipe).sections_module().sections(result, View())
     return next((section.complete for section in sections if isinstance(section, Picture)), None)
 
 

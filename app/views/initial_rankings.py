@@ -21,8 +21,8 @@ from shuffleproof.core.studies.kinds.initial_rankings.question import InitialRan
 from shuffleproof.core.studies.kinds.initial_rankings.ranking_conditions import TRAINED
 from shuffleproof.core.studies.result import StudyResult
 
-GIVEN = {registry.FEATURE, "random", "ideal", "file-order"}
-SAID = {
+UNTRAINED = {registry.FEATURE, "random", "ideal", "file-order"}
+WORDS = {
     "oracle": "by relevance label, best first",
     "anti-oracle": "by relevance label, worst first",
     "random": "chance",
@@ -43,7 +43,7 @@ def swaps(declared: Parameter, now: tuple[str, ...]) -> tuple[str, ...]:
     chosen = st.multiselect(
         "Exchanged at test time with", list(dict.fromkeys([*now, *InitialRankings.swaps])),
         default=list(now), accept_new_options=True, key="new.swaps", wrap=True,
-        format_func=lambda name: f"{name}: {SAID[name]}" if name in SAID else name,
+        format_func=lambda name: f"{name}: {WORDS[name]}" if name in WORDS else name,
         help=f"{declared.help}, once the ranker is trained; any initial ranker can be named.",
     )  # fmt: skip
     return tuple(chosen)
@@ -87,7 +87,7 @@ FORM = Form(
     proposed=proposed_values,
     trains=True,
     widgets={"swaps": swaps},
-    offered=lambda name: name not in GIVEN,
+    offered=lambda name: name not in UNTRAINED,
     note="Rankers that read no initial ranking are measured once. DLCM reads the list in the "
     "order of the exchanged ranking.",
     list_fields=("depth", "scores", "folds", "seed"),

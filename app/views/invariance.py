@@ -26,7 +26,7 @@ from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import bump
 from shuffleproof.app.figures.text import alt_text
 from shuffleproof.app.plain import escaped_sentence
-from shuffleproof.app.proposals import as_asked
+from shuffleproof.app.proposals import name_in_jobs
 from shuffleproof.app.scoring import DataDescription, List
 from shuffleproof.app.study import (
     cards,
@@ -43,9 +43,9 @@ from shuffleproof.core.answers.one_list import Answer, explanation, fell_most, m
 from shuffleproof.core.answers.trained_rankers import (
     CONTRAST,
     TrainedRanker,
-    as_they_came,
     contrast,
     contrasting_pair,
+    in_order_of_arrival,
     list_recipes,
 )
 from shuffleproof.core.rankers.initial import ListRecipe
@@ -85,7 +85,7 @@ class RankerAnswer:
         return cached_figure(bump.bump, captions.titles(self.moves), self.label, chosen=self.chosen)
 
 
-def _asked(
+def _answers(
     query_list: List, rankers: Sequence[TrainedRanker], shown: ShownList
 ) -> list[RankerAnswer]:
     """Answers of these rankers."""
@@ -103,11 +103,11 @@ QUESTION = "Does the input order change the ranking?"
 def page() -> None:
     """Draw the page for the data set in use."""
     parts.header("Invariance", QUESTION)
-    _answered()
+    _examination()
 
 
 @st.fragment
-def _answered() -> None:
+def _examination() -> None:
     """Draw everything below the title; a control redraws only this fragment."""
     with parts.errors_shown(again=True):
         data = scoring.describe(state.data())
@@ -147,11 +147,11 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
         )
     if not chosen:
         with picture:
-            _nobody(data.data, rankers)
+            _no_ranker_chosen(data.data, rankers)
         return
     changed = shown.arranged != shown.arranged_before
     with picture:
-        answers = _asked(query_list, chosen, shown)
+        answers = _answers(query_list, chosen, shown)
         shown_list.buttons()
         _sentences(answers, shown, changed=changed)
         if len(shown.arranged) <= cards.LONGEST:
@@ -194,7 +194,7 @@ def _choices(
     query = shown_list.query_choice(data, shown_list.forget_hand)
     default = _first(data, rankers)
     recipe = _lists(rankers, default)
-    offered = {r.label: r for r in as_they_came(rankers) if r.lists in {None, recipe}}
+    offered = {r.label: r for r in in_order_of_arrival(rankers) if r.lists in {None, recipe}}
     texts = {label: proposals.texts(ranker) for label, ranker in offered.items()}
     usual = [ranker.label for ranker in default if ranker.label in offered]
     labels = st.multiselect(
@@ -206,11 +206,11 @@ def _choices(
         [ranker for ranker in rankers if ranker.lists == list_recipes(rankers)[0]]
     )
     if default and any(ranker not in default and ranker.label not in labels for ranker in newest):
-        _door("Newer rankers", newest)
+        _links("Newer rankers", newest)
     return List(data.data, data.test, recipe, query), [offered[label] for label in labels]
 
 
-def _nobody(data: str, rankers: list[TrainedRanker]) -> None:
+def _no_ranker_chosen(data: str, rankers: list[TrainedRanker]) -> None:
     """Draw the reason why no ranker is shown, and a button with available rankers."""
     if contrast(rankers):
         st.info("Choose at least one ranker.")
@@ -221,10 +221,12 @@ def _nobody(data: str, rankers: list[TrainedRanker]) -> None:
             f"{data} does not have both yet. Train the missing one, or choose rankers."
         )
     )
-    _door("Show", [ranker for ranker in as_they_came(rankers) if ranker.lists][: len(CONTRAST)])
+    _links(
+        "Show", [ranker for ranker in in_order_of_arrival(rankers) if ranker.lists][: len(CONTRAST)]
+    )
 
 
-def _door(words: str, rankers: list[TrainedRanker]) -> None:
+def _links(words: str, rankers: list[TrainedRanker]) -> None:
     """Draw a button that shows these rankers; no other control selects them together."""
     labels = [ranker.label for ranker in rankers]
     st.button(
@@ -240,16 +242,18 @@ def _first(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> list[
     for artefact in services.studies("invariance", data.data):
         if str(artefact.key) in address.says("study"):
             digests = [digest for _, digest in artefact.recipe["rankers"]]
-            studied = [ranker for ranker in as_they_came(rankers) if ranker.digest in digests]
+            studied = [
+                ranker for ranker in in_order_of_arrival(rankers) if ranker.digest in digests
+            ]
             return (contrasting_pair(studied) or studied)[: len(CONTRAST)]
     return contrast(rankers)
 
 
 def _lists(rankers: list[TrainedRanker], default: list[TrainedRanker]) -> ListRecipe:
     """Draw the choice of candidate lists; the default is that of the rankers in the address."""
-    came = as_they_came(rankers)
-    wanted = [each for each in came if set(proposals.texts(each)) & set(address.says("rankers"))]
-    recipes = list_recipes(came)
+    ordered = in_order_of_arrival(rankers)
+    wanted = [each for each in ordered if set(proposals.texts(each)) & set(address.says("rankers"))]
+    recipes = list_recipes(ordered)
     usual = [*list_recipes(wanted), *list_recipes(default), *recipes][0]
     texts = {each: proposals.lists_texts(each) for each in recipes}
     if len(recipes) == 1:
@@ -269,7 +273,7 @@ def _cards(answers: Sequence[RankerAnswer], shown: ShownList) -> None:
 
 
 def _bumps(answers: Sequence[RankerAnswer]) -> None:
-    for column, answer in _beside(answers, min(2, len(answers))):
+    for column, answer in _side_by_side(answers, min(2, len(answers))):
         key = f"bump {answer.label}"
         column.markdown(f"**{escaped_sentence(answer.label)}**")
         column.plotly_chart(
@@ -282,7 +286,7 @@ def _bumps(answers: Sequence[RankerAnswer]) -> None:
         )
 
 
-def _beside(
+def _side_by_side(
     answers: Sequence[RankerAnswer], across: int
 ) -> Iterator[tuple[DeltaGenerator, RankerAnswer]]:
     """Columns of the answers, `across` in a row."""
@@ -294,7 +298,7 @@ def _row(query_list: List, shown: ShownList, answers: Sequence[RankerAnswer]) ->
     """Draw the row of exports of this list."""
     stem = f"invariance-{len(answers)}-rankers"
     rankers = [answer.ranker for answer in answers]
-    question = Invariance(tuple(as_asked(ranker) for ranker in rankers))
+    question = Invariance(tuple(name_in_jobs(ranker) for ranker in rankers))
     facts = {"data": query_list.data, "lists": query_list.recipe.plain()}
     recipe = {
         "data": query_list.data,
@@ -386,7 +390,7 @@ def _offer(
     """Draw the button that examines rankers without a certificate, or the progress of that job."""
     names = [RankerName.of(ranker.label).display for ranker in missing]
     parts.sentence(f"No {what} yet: {', '.join(names)}.")
-    rankers = [as_asked(ranker) for ranker in missing]
+    rankers = [name_in_jobs(ranker) for ranker in missing]
     total = len(data.queries) * PERMUTATIONS * len(rankers)
     job_panel.offer(
         PANEL,
@@ -395,7 +399,7 @@ def _offer(
         f"{counted(len(rankers), 'ranker')}: {total:,} lists are scored in the background.",
         {
             "data": data.data, "rankers": rankers, "permutations": PERMUTATIONS,
-            "lists": training.lists_asked(data.data, recipe) or None,
+            "lists": training.list_options(data.data, recipe) or None,
         },
     )  # fmt: skip
 

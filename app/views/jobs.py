@@ -51,13 +51,13 @@ def page() -> None:
         "Of every data set", key="every", bind="query-params",
         help="Off: jobs of the current data set. Running and waiting jobs are always shown.",
     )  # fmt: skip
-    _where()
+    _executor_line()
     data = None if every else state.data()
     st.fragment(_listed, run_every=jobs.pace())(tuple(chosen) or STATES, data)
 
 
 @parts.errors_shown()
-def _where() -> None:
+def _executor_line() -> None:
     """Draw the configured executor of trainings, searches and studies, if there is one."""
     place = configured()
     if place:
@@ -122,7 +122,7 @@ def _card(job: Job) -> None:
             how = jobs.job_progress(job, jobs.table().history(job.id))
             st.progress(how.share, escaped_sentence(how.words))
         else:
-            parts.note(_standing(job))
+            parts.note(_state_in_words(job))
         if (result := study_access.place_of_job(job)) is not None:
             parts.link(result[0], "Open the result", query=result[1])
         if job.state == "failed":
@@ -141,7 +141,7 @@ def _card(job: Job) -> None:
                 _details(job)
 
 
-def _standing(job: Job) -> str:
+def _state_in_words(job: Job) -> str:
     """State of a job that is not running, in one line."""
     if job.state == "waiting":
         return f"waiting · {job.reason}" if job.reason else "waiting"
@@ -160,7 +160,7 @@ def _verbs(job: Job) -> list[tuple[str, str]]:
 def _lost(job: Job) -> bool:
     """True if a job is an ingestion that cannot be retried, because its files are gone."""
     unfinished = job.kind == "ingest" and job.state in {"failed", "cancelled"}
-    return unfinished and not uploads.files_kept(services.store(), job)
+    return unfinished and not uploads.has_stored_files(services.store(), job)
 
 
 def _details(job: Job) -> None:

@@ -140,14 +140,14 @@ def _compared(job: Job) -> None:
     if artefact is None:
         st.info("That comparison is not stored any more.")
         return
-    st.success(escaped(f"Compared: {_words(artefact)}."))
+    st.success(escaped(f"Compared: {_description(artefact)}."))
     warnings = outside_runs.warnings(artefact.facts)
     if warnings:
         st.warning(escaped(" ".join(warnings)))
     _link(artefact, "Open the comparison")
 
 
-def _words(artefact: Artefact) -> str:
+def _description(artefact: Artefact) -> str:
     """One-line description of a comparison."""
     facts, runs = artefact.facts, counted(len(artefact.recipe["runs"]), "run")
     topics = counted(facts["queries"], "topic")
@@ -223,7 +223,7 @@ def _ranker() -> None:
     _forget_read(MINE, DRAFT)
     data = state.data()
     kind = parts.segments("File type", "brought", KINDS)
-    st.markdown(_due(data, kind))
+    st.markdown(_expected_file(data, kind))
     received_files.uploader(DRAFT, FILE, KINDS[kind], "last", HINTS[kind])
     received_files.errors(DRAFT)
     rule = "" if kind == SCORES else _column_rule()
@@ -236,7 +236,7 @@ def _ranker() -> None:
     if pressed and draft:
         _hand_in(MINE, lambda: bring(draft, kind, data, rule))
     jobs.follow(MINE, _arrived, KEPT)
-    _brought(data)
+    _stored_rankers(data)
     st.caption(escaped(FROZEN if kind == SCORES else ALIVE))
 
 
@@ -270,7 +270,7 @@ def bring(draft: Draft, kind: str, data: str, columns: str = "") -> Job:
     return jobs.submit("bring", {"data": data, "kind": kind} | given)
 
 
-def _due(data: str, kind: str) -> str:
+def _expected_file(data: str, kind: str) -> str:
     """Required content of the file, for the data set in use."""
     try:
         sizes = services.data_set(data).facts.get("parts", {})
@@ -300,12 +300,12 @@ def _arrived(job: Job) -> None:
         st.caption(escaped(sentence))
 
 
-def _brought(data: str) -> None:
+def _stored_rankers(data: str) -> None:
     rankers = [ranker for ranker in proposals.trained_rankers(data) if ranker.name in FILES]
     if not rankers:
         return
     st.subheader("Added to this data set")
-    names = [proposals.as_asked(ranker) for ranker in rankers]
+    names = [proposals.name_in_jobs(ranker) for ranker in rankers]
     valid = [ranker.valid.get("NDCG@10") for ranker in rankers]
     st.table(
         {

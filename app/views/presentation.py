@@ -55,9 +55,10 @@ def _findings(data: str) -> dict[str, Artefact]:
     wanted, findings = address.says("study"), {}
     for kind in STUDIES:
         stored = benchmarks.stored_benchmarks(data).values() if kind == benchmarks.KIND else ()
-        came = sorted(stored or services.studies(kind, data), key=services.arrival_order)
+        studies = sorted(stored or services.studies(kind, data), key=services.arrival_order)
         chosen = next(
-            (artefact for artefact in came if str(artefact.key) in wanted), next(iter(came), None)
+            (artefact for artefact in studies if str(artefact.key) in wanted),
+            next(iter(studies), None),
         )
         if chosen and study_access.compute(str(chosen.key), sample_result.picture) is not None:
             findings[str(chosen.key)] = chosen

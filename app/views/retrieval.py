@@ -80,7 +80,7 @@ def _search(name: str) -> None:
     if not wanted:
         st.info("Type a query.")
         return
-    answers = {side: _found(name, retriever, wanted) for side, retriever in sides.items()}
+    answers = {side: _found_documents(name, retriever, wanted) for side, retriever in sides.items()}
     ranked = {side: list(answer["documents"]) for side, answer in answers.items()}
     parts.sentence(_in_words(sides, ranked))
     grades = _grades(indexed, wanted)
@@ -152,19 +152,19 @@ def _indexed(name: str) -> IndexedCollection:
 
 
 @st.cache_resource(max_entries=16, show_spinner="Preparing …")
-def _made(name: str, retriever: str) -> Retriever:
+def _retriever(name: str, retriever: str) -> Retriever:
     return retriever_entry(retriever).build(_indexed(name))
 
 
-def _found(name: str, retriever: str, text: str) -> dict[str, Any]:
+def _found_documents(name: str, retriever: str, text: str) -> dict[str, Any]:
     """Documents of a retriever; a learnt one runs in the scoring process, which has torch."""
     made_of = parse_fusion(retriever)
     if set(made_of.parts if made_of else (retriever,)) <= set(PLAIN):
-        documents = _made(name, retriever).search([text], DEPTH).of(0)[0]
+        documents = _retriever(name, retriever).search([text], DEPTH).of(0)[0]
         return {"documents": documents.tolist(), "why": []}
     question = {"retriever": retriever, "text": text, "k": DEPTH}
     answer: dict[str, Any] = scoring.resident().ask(
-        f"{WORK}:find_documents", _asked(name) | question
+        f"{WORK}:find_documents", _collection_arguments(name) | question
     )
     return answer
 
@@ -176,10 +176,10 @@ def _trained(name: str) -> tuple[str, ...]:
 
 @services.until_stored(kinds=LEARNT, show_spinner="Looking for trained retrievers …")
 def _trained_now(name: str) -> tuple[str, ...]:
-    return tuple(scoring.resident().ask(f"{WORK}:trained_retrievers", _asked(name)))
+    return tuple(scoring.resident().ask(f"{WORK}:trained_retrievers", _collection_arguments(name)))
 
 
-def _asked(name: str) -> dict[str, str]:
+def _collection_arguments(name: str) -> dict[str, str]:
     return {"store": str(services.store().root), "collection": name}
 
 

@@ -19,7 +19,7 @@ from shuffleproof.core.studies.kinds.set_size import feasibility, sections
 from shuffleproof.core.studies.kinds.set_size.question import SetSize
 from shuffleproof.core.studies.result import StudyResult
 
-GIVEN = {registry.FEATURE, "random", "ideal"}
+UNTRAINED = {registry.FEATURE, "random", "ideal"}
 
 
 def usual_values(data: str) -> Mapping[str, Any]:
@@ -90,7 +90,7 @@ FORM = Form(
     usual=usual_values,
     proposed=to_train,
     trains=True,
-    offered=lambda name: name not in GIVEN,
+    offered=lambda name: name not in UNTRAINED,
     note="The best possible order and the initial ranking are always included. Rankers with "
     "ordinal embeddings are not tested beyond their longest rank.",
     list_fields=("scores", "folds", "seed"),

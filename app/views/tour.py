@@ -27,7 +27,7 @@ class Step:
     draw: Callable[[], None]
 
 
-def _why() -> None:
+def _reasons() -> None:
     left, right = st.columns(2, gap="large")
     left.markdown(
         "**DLCM reads the list from one document to the next.** The documents before it "
@@ -58,7 +58,7 @@ def _study(kind: str, label: str) -> None:
     parts.link(kind, label, query={state.USE: SAMPLE, "study": key})
 
 
-def _yours() -> None:
+def _own_data() -> None:
     st.code(
         "shuffleproof ingest my-folder --name mine\n"
         "shuffleproof train dlcm --data mine\n"
@@ -79,7 +79,7 @@ STEPS = (
     Step(
         "Why one ranking changes",
         "The difference is in how the two networks read a list.",
-        _why,
+        _reasons,
     ),
     Step(
         "Degrade the initial ranking",
@@ -94,7 +94,7 @@ STEPS = (
     Step(
         "Test your own",
         "Repeat this with your own data and ranker: here or on the command line.",
-        _yours,
+        _own_data,
     ),
 )
 

@@ -116,7 +116,7 @@ def _watched(identifier: str) -> None:
     parts.convention(CONVENTION, "the test part is used once, after the search")
 
 
-GIVEN = ("trial", "of", "state", "valid")
+COLUMNS = ("trial", "of", "state", "valid")
 
 
 def trials(steps: Sequence[Step]) -> pd.DataFrame:
@@ -129,7 +129,7 @@ def trials(steps: Sequence[Step]) -> pd.DataFrame:
             state_ = next(name for name in ends if values.pop(name, None))
             values.pop("best", None)
             rows.append({"trial": step.done, "of": tuning.SEARCH, "state": state_, **values})
-    frame = pd.DataFrame(rows, columns=None if rows else GIVEN)
+    frame = pd.DataFrame(rows, columns=None if rows else COLUMNS)
     return frame.astype({"valid": float})
 
 
@@ -137,7 +137,7 @@ def _stored(preset: NamedPreset) -> None:
     """Draw a finished search: the preset, every trial, and the values on the test part."""
     frame, fields = tuning.table(preset), list(preset.asked["search"])
     best, looked = preset.best, "once" if preset.looks == 1 else f"{preset.looks} times"
-    beside = ", ".join(
+    values = ", ".join(
         f"{name} {number(value)}"
         for name, value in preset.usual_values.items()
         if value is not None
@@ -145,7 +145,7 @@ def _stored(preset: NamedPreset) -> None:
     parts.finding(
         f"{with_display_names(str(preset))} is the best of {counted(preset.trials, 'trial')}: "
         f"trial "
-        f"{best['trial']}, {number(best['value'])} on validation ({beside})."
+        f"{best['trial']}, {number(best['value'])} on validation ({values})."
     )
     chart(best_so_far(frame), "best so far", config=parts.PLAIN)
     crosses = [f"{words} (×)" for words in stopped_in_words(frame)]

@@ -150,7 +150,7 @@ def contrasting_pair(rankers: Sequence[TrainedRanker]) -> list[TrainedRanker]:
     return [matching[0] for matching in fitting if matching]
 
 
-def as_they_came(rankers: Iterable[TrainedRanker]) -> list[TrainedRanker]:
+def in_order_of_arrival(rankers: Iterable[TrainedRanker]) -> list[TrainedRanker]:
     """Rankers in the order in which they came, the shipped ones first."""
     return sorted(rankers, key=attrgetter("arrived"))
 
@@ -161,7 +161,7 @@ def contrast(rankers: Sequence[TrainedRanker]) -> list[TrainedRanker]:
     No ranker that is stored later changes it: it uses the two most telling shipped ones, else the
     two by which lists had both kinds first.
     """
-    by_arrival = as_they_came(rankers)
+    by_arrival = in_order_of_arrival(rankers)
     for pool in ([ranker for ranker in by_arrival if ranker.is_bundled], by_arrival):
         pairs = [_first_of_both(pool, recipe) for recipe in list_recipes(pool)]
         complete_pairs = [pair for pair in pairs if len(pair) == len(CONTRAST)]

@@ -68,19 +68,19 @@ def _invariant(
     names = tuple(base.dataset.query_ids[query] for query in base.lists.queries)
     theorem = theorem_of(ranker)
     verdict, reasons = verdict_of(seen, names, theorem.plain() if theorem else None)
-    beside = tuple(f"{ranker.name}: {note}" for note in notes(pd.DataFrame([seen.facts]), verdict))
+    remarks = tuple(f"{ranker.name}: {note}" for note in notes(pd.DataFrame([seen.facts]), verdict))
     if verdict == INVARIANT:
-        return beside
+        return remarks
     noticed = any(seen.facts[name] for name in STATE)
     if verdict != NOT and not noticed and not strict:
-        return (f"{ranker.name} is inconclusive: {'; '.join(reasons)}", *beside)
+        return (f"{ranker.name} is inconclusive: {'; '.join(reasons)}", *remarks)
     found = "is not invariant to the input order" if verdict == NOT else "is inconclusive"
-    message = ". ".join([f"{ranker.name} {found}: {'; '.join(reasons)}", *beside]) + "."
-    example = _shown(as_returned(ranker), base, seen, variants) if not noticed else ""
+    message = ". ".join([f"{ranker.name} {found}: {'; '.join(reasons)}", *remarks]) + "."
+    example = _smallest_example(as_returned(ranker), base, seen, variants) if not noticed else ""
     raise AssertionError(f"{message}\n{example}" if example else message)
 
 
-def _shown(
+def _smallest_example(
     ranker: Ranker, base: JudgedLists, seen: examination.Examination, variants: list[Any]
 ) -> str:
     """The smallest list and order that show that the order matters, in words."""
@@ -110,23 +110,23 @@ def assert_no_worse(
     """See `shuffleproof.testing.assert_no_worse`."""
     __tracebackhide__ = True
     base, wanted = as_judged_lists(lists), Measure.parse(measure)
-    asked = ranker_of(ranker)
-    own, noise = _measured(asked, base, wanted)
+    tested = ranker_of(ranker)
+    own, noise = _measured(tested, base, wanted)
     if isinstance(baseline, np.ndarray | list | tuple):
         other, name, more = np.asarray(baseline, dtype=np.float64), "the baseline", 0.0
     else:
         compared_with = ranker_of(baseline)
         (other, more), name = _measured(compared_with, base, wanted), compared_with.name
-    (told,) = compare([Pair(other, own, max(noise, more))], least)
-    if told.tier in {Tier.UNRELIABLE, Tier.INCOMPARABLE}:
-        found = f"the comparison of {asked.name} with {name} is inconclusive: {told.because}"
+    (result,) = compare([Pair(other, own, max(noise, more))], least)
+    if result.tier in {Tier.UNRELIABLE, Tier.INCOMPARABLE}:
+        found = f"the comparison of {tested.name} with {name} is inconclusive: {result.because}"
         raise DataError("lists", found, "Give more lists, or a larger `least`.")
-    if told.tier is Tier.REGRESSION:
-        means = f"{number(told.after)} against {number(told.before)}"
+    if result.tier is Tier.REGRESSION:
+        means = f"{number(result.after)} against {number(result.before)}"
         raise AssertionError(
-            f"{asked.name} is worse than {name}: {wanted} {means}, {told.because} "
-            f"{interval(told.low, told.high)} over {counted(told.n, 'list')}; scoring again moves "
-            f"the mean by {number(told.noise, '.1g')} at most.\n{_worst(base, own, other)}"
+            f"{tested.name} is worse than {name}: {wanted} {means}, {result.because} "
+            f"{interval(result.low, result.high)} over {counted(result.n, 'list')}; scoring again "
+            f"moves the mean by {number(result.noise, '.1g')} at most.\n{_worst(base, own, other)}"
         )
 
 

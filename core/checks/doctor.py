@@ -1,7 +1,7 @@
 """The doctor of rankers: faults that scores show by themselves, each with the list that shows it.
 
-Findings are those of the doctor of data (`core.data.doctor`), and printed as they are. What the
-order shown does to answers is not told here but by certificates.
+Findings have the form of the doctor of data (`core.data.doctor`). Certificates test the effect of
+the input order, not the doctor.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -49,14 +49,14 @@ EXTREME, ELSEWHERE = 0.05, 0.01
 """Saturated: the least share of documents that have the highest (or lowest) score, and the largest
 share of pairs that tie elsewhere: trees tie everywhere, clipped scores at their bound."""
 
-TOLD, DECIDES = 0.001, 0.02
-"""Mean AP between the best and the worst way to break ties from which on that is told, and from
-which on it spoils a study."""
+LEAST_SPREAD, LARGE_SPREAD = 0.001, 0.02
+"""Differences of mean AP between the best and the worst order of ties that are reported, and that
+make a study unreliable."""
 
 SURE = 1e-3
 """Level of the tests that scores are ordered the wrong way round."""
 
-TELLING = 20
+LEAST_PAIRS = 20
 """Pairs of documents that an ordering must agree in before it is called the same."""
 
 NAMED = 3
@@ -132,17 +132,17 @@ def diagnose(
         found += [*_constant(seen), *_columns(seen), *_wrong_way(seen)]
         found += [*_first_ones(seen)] or [*_saturated(seen), *_coarse(seen)]
         yield Progress(len(order), len(order), "lists scored")
-        found += _asked_again(ranker, seen, seed)
+        found += _findings_of_more_calls(ranker, seen, seed)
     values = {
         name: float(evaluate([Measure.parse(name)], seen.judged.dataset, seen.judged.lists,
                              seen.scores.astype(np.float32)).mean(dtype=np.float64))
         for name in MEASURES if seen.places
     }  # fmt: skip
-    grave: dict[Severity, int] = {"problem": 0, "warning": 1, "info": 2}
+    severities: dict[Severity, int] = {"problem": 0, "warning": 1, "info": 2}
     return Diagnosis(
         ranker.name, len(seen.places) + len(seen.faults), len(base.lists),
         float(np.median(seen.seconds)) if seen.seconds else float("nan"), values,
-        tuple(sorted(found, key=lambda one: grave[one.severity])),
+        tuple(sorted(found, key=lambda one: severities[one.severity])),
     )  # fmt: skip
 
 
@@ -154,13 +154,13 @@ def unread(error: AnswerError, known: int, name: str) -> Diagnosis:
 
 
 def _without_scores(base: JudgedLists, seen: FirstPass) -> Iterator[Finding]:
-    asked = len(seen.places) + len(seen.faults)
+    examined = len(seen.places) + len(seen.faults)
     for code, (words, remedy) in WITHOUT_SCORES.items():
         of = [fault for fault in seen.faults if fault.code == code]
         if of:
             size = base.lists.lengths
             shown = min(of, key=lambda fault: size[fault.list])
-            lists = f"{len(of):,} of {counted(asked, 'list')} {words}"
+            lists = f"{len(of):,} of {counted(examined, 'list')} {words}"
             message = f"{lists}: {shown.found}. {remedy}."
             places = tuple(sorted(int(base.lists.queries[fault.list]) for fault in of))
             yield Finding(code, "problem", message, _query(base, shown.list), "", places)
@@ -191,9 +191,9 @@ def _constant(seen: FirstPass) -> Iterator[Finding]:
     at = _shortest(judged, equal)
     value = seen.scores[offsets[at]]
     message = (
-        f"All documents have the same score in {_of(equal, unlike)} with different documents "
-        f"({_told(value, '.4g')} in this one). Check that features reach the ranker, and that its "
-        "last layer is neither saturated nor untrained."
+        f"All documents have the same score in {_share_of(equal, unlike)} with different "
+        f"documents ({_number(value, '.4g')} in this one). Check that features reach the ranker, "
+        "and that its last layer is neither saturated nor untrained."
     )
     yield _finding("constant-scores", "problem", message, judged, at, equal)
 
@@ -235,12 +235,14 @@ def _wrong_way(seen: FirstPass) -> Iterator[Finding]:
     gain, below = paired_t(turned, own), paired_t(chance, own)
     if not all(test.difference > 0 and test.p_value <= SURE for test in (gain, below)):
         return
-    lost = np.nan_to_num(turned - own)
+    lost, empty = np.nan_to_num(turned - own), int(np.isnan(own).sum())
+    left_out = f"; {counted(empty, 'list')} without relevant documents left out" if empty else ""
     at = _shortest(judged, lost >= 0.9 * lost.max())
     message = (
-        f"Negated scores are better: {MEASURES[0]} {_told(np.nanmean(turned))} instead of "
-        f"{_told(np.nanmean(own))} ({signed(gain.difference)}, {p_value(gain.p_value)}; chance "
-        f"{_told(np.nanmean(chance))}; here {_told(turned[at])} instead of {_told(own[at])}). "
+        f"Negated scores are better: {MEASURES[0]} {_number(np.nanmean(turned))} instead of "
+        f"{_number(np.nanmean(own))} ({signed(gain.difference)}, {p_value(gain.p_value)}; chance "
+        f"{_number(np.nanmean(chance))}; here {_number(turned[at])} instead of {_number(own[at])}"
+        f"{left_out}). "
         "Negate ranks, distances and losses: the best document needs the highest score."
     )
     yield _finding("wrong-direction", "problem", message, judged, at, lost > 0)
@@ -272,11 +274,12 @@ def _first_ones(seen: FirstPass) -> Iterator[Finding]:
     within = segments.sums(lists.offsets, ((ranks < scored) & ~differs).astype(np.float64))
     tied = behind > 1
     few = within.sum() <= ELSEWHERE * differs.sum() + len(lists)
-    if tied.sum() <= HALF * len(lists) or behind.sum() < TELLING or not few:
+    if tied.sum() <= HALF * len(lists) or behind.sum() < LEAST_PAIRS or not few:
         return
     message = (
-        f"The ranker scores the first {scored} {words}; all others tie in {_of(tied)}. Score all "
-        f"documents, or use shorter lists (--depth {scored}): measures average over ties."
+        f"The ranker scores the first {scored} {words}; all others tie in "
+        f"{_share_of(tied)}. Score all documents, or use shorter lists (--depth {scored}): "
+        "measures average over ties."
     )
     yield _finding("first-ones", "warning", message, judged, _shortest(judged, tied), tied)
 
@@ -297,9 +300,9 @@ def _saturated(seen: FirstPass) -> Iterator[Finding]:
         at = _shortest(judged, tied)
         message = (
             f"{int(at_bound.sum()):,} of {counted(len(at_bound), 'document')} "
-            f"({_told(float(at_bound.mean()), '.1%')}) have the {words} score, "
-            f"{_told(float(bound), '.6g')}, in {_of(tied)}: scores are clipped or saturated. Rank "
-            "by the value before the sigmoid, ReLU or clip."
+            f"({_number(float(at_bound.mean()), '.1%')}) have the {words} score, "
+            f"{_number(float(bound), '.6g')}, in {_share_of(tied)}: scores are clipped or "
+            "saturated. Rank by the value before the sigmoid, ReLU or clip."
         )
         yield _finding("saturated-scores", "problem", message, judged, at, tied)
 
@@ -324,19 +327,19 @@ def _coarse(seen: FirstPass) -> Iterator[Finding]:
         )
     }
     means = {name: float(np.nanmean(value)) for name, value in values.items()}
-    if means["best"] - means["worst"] < TOLD:
+    if means["best"] - means["worst"] < LEAST_SPREAD:
         return
     gap = np.where(tied, np.nan_to_num(values["best"] - values["worst"]), 0.0)
     at = _shortest(judged, gap >= 0.9 * gap.max())
-    told = ", ".join(f"{_told(mean)} {name}" for name, mean in means.items())
+    texts = ", ".join(f"{_number(mean)} {name}" for name, mean in means.items())
     message = (
-        f"{_told(share, '.1%')} of the pairs have equal scores, which are {kept}. Mean AP is "
-        f"{told}, by the order of ties ({_told(values['worst'][at])} to "
-        f"{_told(values['best'][at])} here). Keep float32 scores without rounding."
+        f"{_number(share, '.1%')} of the pairs have equal scores, which are {kept}. Mean AP is "
+        f"{texts}, by the order of ties ({_number(values['worst'][at])} to "
+        f"{_number(values['best'][at])} here). Keep float32 scores without rounding."
     )
-    decides = means["best"] - means["worst"] > DECIDES
-    grave: Severity = "problem" if decides else "warning"
-    yield _finding("low-precision-ties", grave, message, judged, at, tied)
+    decides = means["best"] - means["worst"] > LARGE_SPREAD
+    severity: Severity = "problem" if decides else "warning"
+    yield _finding("low-precision-ties", severity, message, judged, at, tied)
 
 
 def _precision(scores: np.ndarray) -> str:
@@ -367,7 +370,7 @@ def _broken(
     return broken
 
 
-def _asked_again(ranker: Ranker, seen: FirstPass, seed: int) -> list[Finding]:
+def _findings_of_more_calls(ranker: Ranker, seen: FirstPass, seed: int) -> list[Finding]:
     """Findings of the same question, other orders and other ranks."""
     usual = max(float(np.median(seen.seconds)), 1e-9)
     most = int(np.clip(SECONDS / PASSES / usual, 3, len(seen.places)))
@@ -375,9 +378,9 @@ def _asked_again(ranker: Ranker, seen: FirstPass, seed: int) -> list[Finding]:
     base = JudgedLists(seen.judged.dataset, seen.judged.lists.select(chosen))
     scores = seen.scores[: base.lists.offsets[-1]]
     found: list[Finding] = []
-    for ask in (_unsteady, _handed_on):
+    for check in (_unsteady, _handed_on):
         try:
-            found += ask(ranker, base, scores, generator(seed, "doctor", ask.__name__))
+            found += check(ranker, base, scores, generator(seed, "doctor", check.__name__))
         except FixedScoresError:  # scores of a file
             continue
         except DataError as error:
@@ -403,9 +406,9 @@ def _unsteady(
     worst = int(apart[inside].argmax())
     name = documents(JudgedLists(base.dataset, lists.select(np.array([at]))))[worst]
     message = (
-        f"A second call with the same order changes scores in {_of(changed)}: "
-        f"{_told(scores[inside][worst], '.6g')} of document {name} by "
-        f"{_told(apart[inside][worst], '.2g')}. Switch off dropout and sampling, fix seeds, and "
+        f"A second call with the same order changes scores in {_share_of(changed)}: "
+        f"{_number(scores[inside][worst], '.6g')} of document {name} by "
+        f"{_number(apart[inside][worst], '.2g')}. Switch off dropout and sampling, fix seeds, and "
         "score each list independently."
     )
     yield _finding("not-deterministic", "problem", message, base, at, changed)
@@ -446,7 +449,7 @@ def _same_order(
         if len(inside := np.unique(scores[low:high])) > 1
     )
     return lambda values: (
-        blocks >= TELLING and bool((ragged.competition_ranks(offsets, values) == ranks).all())
+        blocks >= LEAST_PAIRS and bool((ragged.competition_ranks(offsets, values) == ranks).all())
     )
 
 
@@ -479,8 +482,8 @@ def _unlike(
     kinds, found = _kinds(judged), np.zeros(len(judged.lists), dtype=bool)
     for at, (low, high) in enumerate(pairwise(judged.lists.offsets)):
         own = slice(None) if chosen is None else chosen[low:high]
-        told = scores[low:high][own].tolist()
-        found[at] = len({*zip(told, kinds[low:high][own].tolist(), strict=True)}) > len({*told})
+        texts = scores[low:high][own].tolist()
+        found[at] = len({*zip(texts, kinds[low:high][own].tolist(), strict=True)}) > len({*texts})
     return found
 
 
@@ -490,13 +493,13 @@ def _shortest(judged: JudgedLists, chosen: Bool[np.ndarray, " lists"]) -> int:
     return int(some[np.argmin(judged.lists.lengths[some])])
 
 
-def _of(chosen: np.ndarray, among: np.ndarray | None = None) -> str:
+def _share_of(chosen: np.ndarray, among: np.ndarray | None = None) -> str:
     """Number of lists out of all, in words."""
     every = len(chosen) if among is None else int(among.sum())
     return f"{int(chosen.sum()):,} of {counted(every, 'list')}"
 
 
-def _told(value: Any, spec: str = ".3f") -> str:
+def _number(value: Any, spec: str = ".3f") -> str:
     """A number of NumPy's as people read it."""
     return number(float(value), spec)
 

@@ -17,7 +17,7 @@ from shuffleproof.core.rankers.outside.returned import is_score
 from shuffleproof.core.words import counted
 
 FAILED, NOT_FINITE = "fails", "not-finite"
-GIVEN_UP = 3
+MOST_FAILURES = 3
 """Lists on which a ranker may fail before it is left alone: each may take minutes to hang."""
 
 LEAST = 5
@@ -85,7 +85,7 @@ def first_pass(
     faults: list[Fault] = []
     for done, one in enumerate(order):
         failures = sum(fault.code == FAILED for fault in faults)
-        if failures >= GIVEN_UP or (done >= LEAST and clock() - start > limit):
+        if failures >= MOST_FAILURES or (done >= LEAST and clock() - start > limit):
             break
         yield Progress(done, len(order), "lists scored")
         few, begun = lists.select(np.array([one])), clock()

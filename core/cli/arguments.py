@@ -7,6 +7,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -52,14 +53,17 @@ def main(arguments: Sequence[str]) -> int:
     words = list(arguments)
     if words[:1] == ["study"]:
         words[1:] = with_kind(words[1:])
-    chosen = parser().parse_args(words)
-    _name_service(chosen)
+    chosen = argparse.Namespace(command="")
     try:
-        for module in getattr(chosen, "modules", None) or ():
-            import_module_of_user(module)
-        if "first" in chosen:
-            function_at(chosen.first)(chosen)
-        answer: Answer = function_at(chosen.answer)(chosen)
+        chosen = parser().parse_args(words)
+        _name_service(chosen)
+        # A user's code may print: with --json only the answer goes to stdout
+        with redirect_stdout(sys.stderr if chosen.json else sys.stdout):
+            for module in getattr(chosen, "modules", None) or ():
+                import_module_of_user(module)
+            if "first" in chosen:
+                function_at(chosen.first)(chosen)
+            answer: Answer = function_at(chosen.answer)(chosen)
         _show(answer, chosen.command if chosen.json else None, verbose=chosen.verbose)
     except ShuffleproofError as error:
         warn(f"shuffleproof: {error}")
@@ -79,7 +83,7 @@ def main(arguments: Sequence[str]) -> int:
         warn(f"shuffleproof: {place}: {error.strerror or error}. {remedy}".rstrip())
         return 1
     except Exception as error:  # noqa: BLE001 (the last border: the exit code is 1)
-        _tell_unexpected(error)
+        _report_unexpected(error)
         return 1
     return answer.exit_code
 
@@ -92,7 +96,7 @@ def _name_service(chosen: argparse.Namespace) -> None:
             setattr(chosen, name, named or None)
 
 
-def _tell_unexpected(error: Exception) -> None:
+def _report_unexpected(error: Exception) -> None:
     """Print the package that lacks, or the traceback of a defect."""
     missing = MissingPackageError.of(error)
     if missing is None:
@@ -133,7 +137,7 @@ class Parser(HelpParser):
         if rest and self._subparsers is None:
             flags = [word.partition("=")[0] for word in rest if word.startswith("-")]
             meant = (
-                _meant(flags[0], self._option_string_actions) if flags else _list_of(rest[0], args)
+                _hint(flags[0], self._option_string_actions) if flags else _list_of(rest[0], args)
             )
             self.error(f"unknown: {' '.join(rest)}{meant}")
         return parsed, rest
@@ -157,8 +161,11 @@ def _plain(message: str) -> str:
             return f"{match[1]}: no {match[2]!r}; it must be {known[0]} to {known[-1]}"
         study = kind_of(match[2].casefold())
         meant = f" (did you mean study {study}?)" if "study" in known and study in EVERY else ""
-        meant = meant or _meant(match[2], known)
-        few = known[: UnknownNameError.MOST]
+        meant = meant or _hint(match[2], known)
+        several = [
+            name for name in known if name not in EVERY or len(EVERY[name].command_words()) == 1
+        ]
+        few = several[: UnknownNameError.MOST]
         return f"{match[1]}: no {match[2]!r}" + (meant or f"; known: {', '.join(few)}")
     if match := VALUE.fullmatch(message):
         return f"{match[1]}: {match[3]} is not {KINDS.get(match[2], f'a {match[2]}')}"
@@ -174,7 +181,7 @@ def _list_of(word: str, words: Sequence[str] | None) -> str:
     return f" (separate values by commas: {before[-2]} {before[-1]},{word})"
 
 
-def _meant(word: str, known: Iterable[str]) -> str:
+def _hint(word: str, known: Iterable[str]) -> str:
     meant = closest(word, known)
     return f" (did you mean {meant}?)" if meant else ""
 

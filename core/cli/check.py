@@ -6,7 +6,7 @@ from pathlib import Path
 from shuffleproof.core.cli.answer import Answer, warn
 from shuffleproof.core.cli.open import (
     answer_question,
-    asked_question,
+    checked_question,
     one_fold,
     run_shown,
     store_of,
@@ -30,7 +30,7 @@ def card(arguments: argparse.Namespace) -> Answer:
     measures = tuple(str(Measure.parse(text)) for text in parts_of(arguments.measures or "", OLD))
     if measures and not arguments.out:
         raise UsageError("--measures says what --out holds: give --out card.json, or leave it out")
-    question, scope = asked_question(arguments)
+    question, scope = checked_question(arguments)
     artefact = answer_question(question, scope, arguments)
     if not arguments.out:
         return print_study(artefact, arguments, {"out": None})
@@ -57,8 +57,8 @@ def check(arguments: argparse.Namespace) -> Answer:
     use_jobs(arguments)
     baseline, store = card_file.read_card(arguments.baseline), store_of(arguments)
     data = one_fold(arguments.data or baseline.data["name"], store)
-    asked_for = map(ranker_name, parts_of(arguments.rankers or ""))
-    named = [stored_name(name, store) for name in asked_for] or None
+    names = map(ranker_name, parts_of(arguments.rankers or ""))
+    named = [stored_name(name, store) for name in names] or None
     least = LEAST if arguments.least is None else arguments.least
     gate = run_shown("check", check_card(baseline, store, data, named, least))
     if arguments.junit:

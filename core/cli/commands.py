@@ -182,13 +182,13 @@ candidates retrieval:candidates : make a data set from a text collection
     --seed whole =0 : seed of the split by query (default 0)
     $ candidates cranfield --depth 100 --features --name cranfield_ltr
 
-list rankers:names first=open:look_over_list : names of rankers, measures, perturbations, …
+list rankers:names first=open:check_listed_ranker : names of rankers, measures, perturbations, …
     kind rankers|recipe|losses|measures|conventions|perturbations|studies|aggregators|retrievers
     of? in RANKER : ranker of `list recipe`, as dlcm@paper or snrm@tuned
     $ list rankers
     $ list recipe dlcm@paper
 
-train rankers:train first=open:look_over : train a ranker, unless it is stored
+train rankers:train first=open:check_names : train a ranker, unless it is stored
     ranker : ranker, perhaps with @preset; snrm, fnrm or cnrm with a text collection
     --set* in FIELD=VALUE : fields of the recipe; see `list recipe RANKER`
     --seed whole : seed of the training
@@ -198,7 +198,7 @@ train rankers:train first=open:look_over : train a ranker, unless it is stored
     $ train lambdamart
     $ train dlcm@tuned --data mq2008 --set learning_rate=0.01 epochs=20
 
-tune tune:tune first=open:look_over : tune a ranker on validation and store a preset
+tune tune:tune first=open:check_names : tune a ranker on validation and store a preset
     ranker : ranker, perhaps with the @preset to start from
     --budget duration : time for new trials: 90s, 10m, 2h
     --trials count : limit of trials, presets included (default 40; no limit with --budget)
@@ -211,7 +211,7 @@ tune tune:tune first=open:look_over : tune a ranker on validation and store a pr
     $ tune lambdamart --budget 10m
     $ tune dlcm@tuned --data mq2008 --trials 20 --search learning_rate batch_lists=8..64
 
-certify rankers:certify first=open:look_over : test whether the input order changes the ranking
+certify rankers:certify first=open:check_names : test whether the input order changes the ranking
     ranker : module:function, a ranker, lightgbm:FILE or http://…
     --permutations count =20 : input orders per query (default 20)
     --queries count : number of test queries, from the first (default: all)

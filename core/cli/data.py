@@ -32,12 +32,12 @@ NO_FINDINGS = "No problem or warning."
 def ingest(arguments: argparse.Namespace) -> Answer:
     """`ingest`: files into the store, under a name, and what in them can mislead a study."""
     given = {"documents": arguments.documents, "queries": arguments.queries}
-    beside = [
+    side_files = [
         display_texts.read_side_file(path, kind) for kind, path in given.items() if path is not None
     ]
     parts = (arguments.path, arguments.train, arguments.valid, arguments.test)
-    if beside and not any(parts):
-        return _attached(arguments.name, beside, store_of(arguments))
+    if side_files and not any(parts):
+        return _attached(arguments.name, side_files, store_of(arguments))
     fractions = FRACTIONS if arguments.split is None else _fractions(arguments.split)
     seed = arguments.seed or 0
     columns = tuple(frames.columns_named(arguments.columns or "").items())
@@ -68,7 +68,7 @@ def ingest(arguments: argparse.Namespace) -> Answer:
             "notes": [
                 *artefact.facts["notes"],
                 *_unused(arguments, artefact),
-                *_beside(artefact, store, beside),
+                *_attach_texts(artefact, store, side_files),
             ],
         }
         for fold, artefact in enumerate(artefacts, start=1)
@@ -76,12 +76,12 @@ def ingest(arguments: argparse.Namespace) -> Answer:
     text = table(rows)
     for row, artefact in zip(rows, artefacts, strict=True):
         examined = run_shown("examine", examination.examine(artefact, store))
-        grave = [finding for finding in examined.findings if finding.severity != "info"]
-        row["findings"] = [asdict(finding) for finding in grave]
+        shown_findings = [finding for finding in examined.findings if finding.severity != "info"]
+        row["findings"] = [asdict(finding) for finding in shown_findings]
         for fields in row["findings"]:
             del fields["queries"]  # of which there may be thousands
-        if grave:
-            lines = [line for _, line in advice.lines(grave)]
+        if shown_findings:
+            lines = [line for _, line in advice.lines(shown_findings)]
             text += "\n".join(["", "", f"Findings about {row['name']}:", *lines])
     if len(rows) == 1:
         return Answer({"folds": rows}, text)
@@ -100,17 +100,17 @@ def _unused(arguments: argparse.Namespace, artefact: Artefact) -> list[str]:
     return [f"{' and '.join(f'--{name}' for name in given)} without effect: the data have parts"]
 
 
-def _attached(name: str, beside: Sequence[SideFile], store: Store) -> Answer:
+def _attached(name: str, side_files: Sequence[SideFile], store: Store) -> Answer:
     """Side files beside a data set that is there, or beside all folds of that name."""
     folds = [fold for fold in store.names() if re.fullmatch(rf"{re.escape(name)}-fold\d+", fold)]
     rows = [
-        {"name": fold, "notes": list(_beside(catalogue.find(fold, store), store, beside))}
+        {"name": fold, "notes": list(_attach_texts(catalogue.find(fold, store), store, side_files))}
         for fold in folds or [name]
     ]
     return Answer({"folds": rows}, table(rows))
 
 
-def _beside(artefact: Artefact, store: Store, files: Sequence[SideFile]) -> tuple[str, ...]:
+def _attach_texts(artefact: Artefact, store: Store, files: Sequence[SideFile]) -> tuple[str, ...]:
     return display_texts.attach(artefact, store, files)[1] if files else ()
 
 
@@ -215,9 +215,9 @@ def findings_answer(
         shown: facts for the terminal.
         lines: severities and texts of findings; those of severity info are details.
     """
-    grave = [text for severity, text in lines if severity != "info"] or [NO_FINDINGS]
+    shown_findings = [text for severity, text in lines if severity != "info"] or [NO_FINDINGS]
     notes = [text for severity, text in lines if severity == "info"]
-    text = "\n".join([table(shown), "", *grave])
+    text = "\n".join([table(shown), "", *shown_findings])
     is_problem = any(severity == "problem" for severity, _ in lines)
     more = f"({counted(len(notes), 'more note')}: --all)"
     answer = {**facts, "findings": findings}

@@ -34,7 +34,7 @@ from shuffleproof.core.studies.kinds.benchmark import study as benchmark
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.registry import study_kind
 from shuffleproof.core.studies.result import SUMMARY, StudyResult
-from shuffleproof.core.studies.sections import View, tables_in
+from shuffleproof.core.studies.sections import View, picture_of, tables_in
 from shuffleproof.core.studies.tables import DIGITS, Table, infer_columns
 from shuffleproof.core.studies.user_names import row_name
 
@@ -65,6 +65,7 @@ USES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "conventions": (frozenset({STUDY}), TABLES | FIGURES),
     "against": (frozenset({benchmark.KIND}), TABLES),
     "test": (frozenset({benchmark.KIND}), TABLES),
+    "digits": (frozenset({STUDY}), frozenset(TITLES)),
     "part": (frozenset({DATA, RANKER}), FORMATS[DATA] | FORMATS[RANKER]),
 }
 """Purpose and formats of each flag."""
@@ -154,6 +155,8 @@ def _study(artefact: Artefact, chosen: str, arguments: argparse.Namespace) -> No
     if chosen in FIGURES:
         how = {"number": arguments.figure or 1, "size": arguments.size, "format": chosen}
         how |= {"width": arguments.width or "", "caption": not arguments.no_caption}
+        module = study_kind(artefact.recipe).sections_module()
+        picture_of(module.sections(StudyResult.open(artefact.path), view), how["number"])
         write_picture(artefact, out, how | {"measures": list(view.measures)})
         return
     result, ending = StudyResult.open(artefact.path), ENDINGS.get(chosen, chosen)
@@ -164,7 +167,7 @@ def _study(artefact: Artefact, chosen: str, arguments: argparse.Namespace) -> No
         table = infer_columns(frame_of(view.measures), str(artefact.key), SUMMARY)
         out.write_bytes(table_text.table_bytes(table, ending, view.digits))
     else:
-        shown = study_kind(artefact.recipe).telling().sections(result, view)
+        shown = study_kind(artefact.recipe).sections_module().sections(result, view)
         text, title = table_text.WRITERS[ending], TITLES[chosen]
         tables = [
             title.format(table.title) + text(table, view.digits) for table in tables_in(shown)

@@ -55,6 +55,13 @@ def duration(text: str, units: Mapping[str, float] = UNITS) -> float:
     return value
 
 
+def path(text: str) -> Path:
+    """The path of a file or folder, not empty."""
+    if not text:
+        raise argparse.ArgumentTypeError("the path is empty: name a file, or leave it out")
+    return Path(text)
+
+
 def size(text: str) -> tuple[int, int]:
     """Width and height of a figure.
 
@@ -74,7 +81,7 @@ def size(text: str) -> tuple[int, int]:
 
 TYPES: Mapping[str, Mapping[str, Any]] = {
     "": {"type": str},
-    "path": {"type": Path},
+    "path": {"type": path},
     "count": {"type": count},
     "whole": {"type": whole},
     "number": {"type": number},
@@ -162,7 +169,7 @@ def _add_study(commands: Commands, kind: str, question: type[Question]) -> None:
     """Add a kind of study: the fields of its question, its own lines, and those of all studies."""
     usual = "studies:listless" if kind in LISTLESS else "studies:study"
     own = table().get(f"study {kind}", Command(usual, {}, "", []))
-    settings = {} if kind in LISTLESS else {"first": "open:look_over"}
+    settings = {} if kind in LISTLESS else {"first": "open:check_names"}
     command = own._replace(summary=question.summary, settings=settings, lines=[])
     added = _add(commands, f"study {kind}", command)
     add_fields(added, question)

@@ -19,7 +19,7 @@ class HelpParser(argparse.ArgumentParser):
     def format_help(self) -> str:
         """Help of the common flags, or of all."""
         width = shutil.get_terminal_size().columns - 1
-        needed = [_spelt(one) for one in self._actions if one.required or not one.option_strings]
+        needed = [_flag(one) for one in self._actions if one.required or not one.option_strings]
         usage = " ".join([self.prog, *needed, "[options]"])
         lines = [f"usage: {usage}", "", str(self.description), ""]
         sections: dict[str, list[tuple[str, str]]] = {title: [] for title in SECTIONS}
@@ -28,7 +28,7 @@ class HelpParser(argparse.ArgumentParser):
                 name = (one.option_strings or [one.dest if self.prog == ROOT else ""])[0]
                 title = next((key for key, names in SECTIONS.items() if name in names.split()), OWN)
                 if self.is_full or name not in SECTIONS[title].partition("|")[2].split():
-                    sections[title].append((f"  {_spelt(one)}", _text(one, self.is_full)))
+                    sections[title].append((f"  {_flag(one)}", _text(one, self.is_full)))
         wide = 2 + max(len(spelt) for rows in sections.values() for spelt, _ in rows)
         for title, rows in sections.items():
             lines += [f"{title}:"] if rows else []
@@ -42,7 +42,7 @@ class HelpParser(argparse.ArgumentParser):
         return "\n".join([*lines, examples]).rstrip() + "\n"
 
 
-def _spelt(action: argparse.Action) -> str:
+def _flag(action: argparse.Action) -> str:
     """A flag or an argument with its value."""
     value = str(action.metavar or action.dest)
     if action.option_strings and not action.metavar:

@@ -40,12 +40,12 @@ def judge(arguments: argparse.Namespace) -> Answer:
         return Answer({"name": arguments.name, "judge": live.name, "cost": cost}, cost["text"])
     begun = time.monotonic()
     outcome = run_shown("judge", judge_sets.ask(target, live, material, plan))
-    answer = _told(arguments.name, live.name, outcome)
+    answer = _plain_outcome(arguments.name, live.name, outcome)
     answer |= {"seconds": time.monotonic() - begun, "cost": cost}
     return Answer(answer, _text(answer))
 
 
-def _told(name: str, by: str, outcome: AskingOutcome) -> dict[str, Any]:
+def _plain_outcome(name: str, by: str, outcome: AskingOutcome) -> dict[str, Any]:
     return {
         "name": name, "key": str(outcome.artefact.key), "judge": by,
         "queries": outcome.preferences.queries, "judgments": len(outcome.preferences.value),

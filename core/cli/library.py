@@ -10,7 +10,7 @@ from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.open import run_shown, store_of
 from shuffleproof.core.cli.tune import plain, preset_lines
 from shuffleproof.core.data import catalogue
-from shuffleproof.core.errors import UsageError
+from shuffleproof.core.errors import ArtefactError, UsageError
 from shuffleproof.core.library import cleaning, imports
 from shuffleproof.core.library import entries as library
 from shuffleproof.core.library.entries import Entry
@@ -18,7 +18,7 @@ from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import named_presets
 from shuffleproof.core.store import archive
 from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.store.damaged_entries import DamagedEntry
+from shuffleproof.core.store.damaged_entries import DamagedEntry, size_of
 from shuffleproof.core.store.damaged_entries import remove as remove_damaged
 from shuffleproof.core.store.verified import damaged_records, verify_files
 from shuffleproof.core.studies import methods, reproduce
@@ -60,17 +60,25 @@ def show(arguments: argparse.Namespace) -> Answer:
     """`library show`: one entry with its recipe, what it needs, and what makes it again.
 
     Of a preset that `tune` made, what `tune` answered.
+
+    Raises:
+        ArtefactError: the entry is damaged.
     """
     store = store_of(arguments)
     if arguments.what not in store.names():
         preset = named_presets.find_called(store, arguments.what)
         if preset is not None:
             return Answer(plain(preset, cached=True), preset_lines(preset))
+    for damaged in library.damaged_entries(store):
+        if damaged.name == arguments.what:
+            remedy = f"Remove it with `shuffleproof library delete {damaged.name}`."
+            raise ArtefactError(damaged.name, f"damaged: {damaged.found}", remedy)
     entries, (entry,) = _entries(store, [arguments.what])
     artefact = entry.artefact
+    store.find(artefact.key)  # refuses one with a damaged file
     dependents = library.dependents(entries, entry.key)
     answer = _row(entry) | {"needed_by": [str(dependent.key) for dependent in dependents]}
-    answer |= {name: text for name, text in _again(entry, entries).items() if text}
+    answer |= {name: text for name, text in _reproduction(entry, entries).items() if text}
     if entry.key.kind == "study":
         answer["methods"] = methods.paragraph(artefact.recipe, artefact.facts)
         answer["references"] = methods.references(artefact.recipe, artefact.facts)
@@ -104,7 +112,7 @@ def _named(head: str, lines: Sequence[str]) -> str:
     return "\n".join([first, *(f"  {line}" for line in lines[:MOST_NAMED]), *rest])
 
 
-def _again(entry: Entry, entries: list[Entry]) -> dict[str, str]:
+def _reproduction(entry: Entry, entries: list[Entry]) -> dict[str, str]:
     """Command and Python lines that make it again; the reason where there are none."""
     recipe, facts = entry.artefact.recipe, entry.artefact.facts
     writers: dict[str, Callable[[], str]] = {}
@@ -116,13 +124,13 @@ def _again(entry: Entry, entries: list[Entry]) -> dict[str, str]:
             "command": lambda: reproduce.study_command(recipe, facts),
             "python": lambda: reproduce.study_python(recipe, facts),
         }
-    again = {}
+    lines = {}
     for name, write in writers.items():
         try:
-            again[name] = write()
+            lines[name] = write()
         except UsageError as error:
-            again[name] = f"# {error}"
-    return again
+            lines[name] = f"# {error}"
+    return lines
 
 
 def _field(name: str, value: Any) -> str:
@@ -217,7 +225,7 @@ def _entries(store: Store, names: Sequence[str]) -> tuple[list[Entry], list[Entr
 
 
 def _row(entry: Entry) -> dict[str, Any]:
-    came = entry.artefact.imported
+    origin = entry.artefact.imported
     return {
         "name": entry.name,
         "key": str(entry.key),
@@ -227,7 +235,7 @@ def _row(entry: Entry) -> dict[str, Any]:
         "seconds": entry.seconds,
         "needs": sorted(str(key) for key in entry.needs),
         "bundled": entry.bundled,
-        "imported": None if came is None else {"from": came.source, "at": came.at},
+        "imported": None if origin is None else {"from": origin.source, "at": origin.at},
         "stale": entry.stale,
     }
 
@@ -252,7 +260,7 @@ def verify(arguments: argparse.Namespace) -> Answer:
 def clean(arguments: argparse.Namespace) -> Answer:
     """`library clean`: unneeded files and their size; --yes removes them."""
     store = store_of(arguments)
-    whole, waste = cleaning.size(store), cleaning.waste(store)
+    whole, waste = size_of(store.root), cleaning.waste(store)
     freed = sum(item.size for item in waste)
     sizes: dict[str, list[int]] = defaultdict(list)
     for item in waste:

@@ -37,8 +37,6 @@ Value = TypeVar("Value")
 
 def store_of(arguments: argparse.Namespace) -> Store:
     """The store that the flags name, or the user's own."""
-    if arguments.store and Path(arguments.store).is_file():
-        raise UsageError(f"--store {arguments.store}: a file; name the folder of a store")
     return default_store() if arguments.store is None else store_at(arguments.store)
 
 
@@ -188,7 +186,7 @@ def fold_scope_of(arguments: argparse.Namespace) -> Scope:
     return replace(scope, data=one_fold(scope.data, scope.store))
 
 
-def look_over(arguments: argparse.Namespace) -> None:
+def check_names(arguments: argparse.Namespace) -> None:
     """Refuse names that nothing has, before anything is loaded that works with what has them.
 
     Raises:
@@ -197,7 +195,7 @@ def look_over(arguments: argparse.Namespace) -> None:
     group, _, kind = arguments.command.partition(" ")
     check_workers(arguments)
     if group == "study":
-        arguments.asked = _asked(kind, arguments)
+        arguments.checked = _question_and_scope(kind, arguments)
     elif not trains_retriever(arguments):
         if arguments.command == "train" and RankerName.of(arguments.ranker).kind in NOT_TRAINED:
             raise UsageError(f"{arguments.ranker} is not trained here: name it in certify or study")
@@ -224,7 +222,7 @@ def trains_retriever(arguments: argparse.Namespace) -> bool:
     return arguments.command == "train" and is_trained(str(getattr(arguments, "ranker", "")))
 
 
-def look_over_list(arguments: argparse.Namespace) -> None:
+def check_listed_ranker(arguments: argparse.Namespace) -> None:
     """Refuse `list recipe` of a ranker that there is not, before rankers are loaded."""
     of_ranker = arguments.kind == "recipe" and not is_trained(arguments.of or "")
     if of_ranker and arguments.of is not None:
@@ -232,13 +230,13 @@ def look_over_list(arguments: argparse.Namespace) -> None:
         refuse_unknown("rankers", [ranker_name(arguments.of)], "small")
 
 
-def asked_question(arguments: argparse.Namespace) -> tuple[Question, Scope]:
+def checked_question(arguments: argparse.Namespace) -> tuple[Question, Scope]:
     """The question that a command of `study` asks, as it was looked over."""
-    question_and_scope: tuple[Question, Scope] = arguments.asked
+    question_and_scope: tuple[Question, Scope] = arguments.checked
     return question_and_scope
 
 
-def _asked(kind: str, arguments: argparse.Namespace) -> tuple[Question, Scope]:
+def _question_and_scope(kind: str, arguments: argparse.Namespace) -> tuple[Question, Scope]:
     use_device(arguments)
     use_jobs(arguments)
     scope = scope_of(arguments) if STUDIES[kind].over_folds else fold_scope_of(arguments)

@@ -4,8 +4,9 @@ import argparse
 
 from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.open import run_shown, store_of
+from shuffleproof.core.cli.studies import export_lines
 from shuffleproof.core.data.catalogue import resolve
-from shuffleproof.core.library.import_ranker import bring as brought
+from shuffleproof.core.library.import_ranker import bring as import_work
 from shuffleproof.core.parameters import OLD, parts_of
 from shuffleproof.core.rankers.name import SCORES
 from shuffleproof.core.studies import table_text
@@ -20,7 +21,7 @@ def bring(arguments: argparse.Namespace) -> Answer:
     store = store_of(arguments)
     fold = resolve(arguments.data, store)
     rule = arguments.columns
-    work = brought(arguments.kind, arguments.path, fold, store, columns=rule)
+    work = import_work(arguments.kind, arguments.path, fold, store, columns=rule)
     artefact = run_shown("bring", work)
     answer = {
         "ranker": f"{arguments.kind}#{artefact.key.digest[:12]}",
@@ -55,5 +56,5 @@ def runs(arguments: argparse.Namespace) -> Answer:
     del answer["failed"]
     answer["said"] += warnings
     shown = sections.table(result, view)
-    lines = "".join(f"{sentence}\n" for sentence in warnings)
-    return Answer(answer, f"{table_text.terminal(shown)}\n{lines}stored as {artefact.key}")
+    text = [table_text.terminal(shown), *warnings, *export_lines(artefact, arguments)]
+    return Answer(answer, "\n".join([*text, f"stored as {artefact.key}"]))

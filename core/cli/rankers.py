@@ -68,12 +68,15 @@ def names(arguments: argparse.Namespace) -> Answer:
     rows = [
         {
             "name": families.with_display_names(name),
-            "summary": _words(entry),
+            "summary": _description(entry),
             "source": entry.source,
         }
         | {field: list(_values(entry, field)) for field in fields}
         for name, entry in entries.items()
     ]
+    if arguments.kind == "studies":
+        named = {name: " ".join(kind.command_words()) for name, kind in EVERY.items()}
+        return Answer(rows, table([row | {"name": named[str(row["name"])]} for row in rows]))
     if arguments.kind != "rankers":
         return Answer(rows)
     names_by_tuning: dict[str, list[str]] = {}
@@ -111,7 +114,7 @@ def _recipe(arguments: argparse.Namespace) -> Answer:
     return Answer(rows, table([_short_field(row) for row in rows]) if rows else nothing)
 
 
-def _words(entry: Any) -> str:
+def _description(entry: Any) -> str:
     """Description of an entry: the question of a study, the summary of others."""
     return str(getattr(entry, "title", entry.summary))
 

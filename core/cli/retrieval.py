@@ -156,7 +156,7 @@ def train(arguments: argparse.Namespace, changes: Mapping[str, str]) -> Answer:
         UsageError: a flag that only rankers of lists take.
     """
     use_device(arguments)
-    learner, indexed, recipe = _asked_of(arguments, changes)
+    learner, indexed, recipe = _training_of(arguments, changes)
     if arguments.executor is not None:
         raise UsageError("retrievers train without workers: leave out --executor")
     cached = indexed.store.find(learner.key_of_training(indexed, recipe)) is not None
@@ -182,13 +182,13 @@ def dry_retriever(arguments: argparse.Namespace, changes: Mapping[str, str]) -> 
     """The training of a retriever, stored or not; its time is not recorded."""
     from shuffleproof.core.studies.dry_run import DryRun, NeededTraining  # noqa: PLC0415 (only a dry run)
 
-    learner, indexed, recipe = _asked_of(arguments, changes)
+    learner, indexed, recipe = _training_of(arguments, changes)
     key = learner.key_of_training(indexed, recipe)
     stored = indexed.store.find(key) is not None
     return DryRun({str(key): NeededTraining(learner.kind, stored)})
 
 
-def _asked_of(
+def _training_of(
     arguments: argparse.Namespace, changes: Mapping[str, str]
 ) -> "tuple[Learner[Any, Any], IndexedCollection, Any]":
     """Retriever, collection and recipe that `train` names."""

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -13,8 +14,8 @@ from shuffleproof.core.cli.answer import MORE, Answer
 from shuffleproof.core.cli.flags import DIGITS, question_of
 from shuffleproof.core.cli.open import (
     answer_question,
-    asked_question,
     check_workers,
+    checked_question,
     dry_answer,
     dry_runner,
     run_shown,
@@ -23,6 +24,7 @@ from shuffleproof.core.cli.open import (
 )
 from shuffleproof.core.errors import DataError, UnknownNameError
 from shuffleproof.core.parameters import parts_of
+from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.benchmark import rows, table
 from shuffleproof.core.studies.question import Scope
@@ -35,13 +37,13 @@ from shuffleproof.core.studies.user_names import ranker_name
 
 def study(arguments: argparse.Namespace) -> Answer:
     """`study KIND`: a study of any kind, its sections as text or its answer as JSON."""
-    question, scope = asked_question(arguments)
+    question, scope = checked_question(arguments)
     return print_study(answer_question(question, scope, arguments), arguments)
 
 
 def benchmark(arguments: argparse.Namespace) -> Answer:
     """`study benchmark`: every ranker on the same lists, over seeds and folds; Table 2."""
-    question, scope = asked_question(arguments)
+    question, scope = checked_question(arguments)
     baselines = list(dict.fromkeys(map(ranker_name, parts_of(arguments.against))))
     view = View(digits=arguments.digits, baselines=baselines, test=arguments.test)
     table.check_baselines(baselines)
@@ -50,7 +52,7 @@ def benchmark(arguments: argparse.Namespace) -> Answer:
     artefact = answer_question(question, scope, arguments)
     result = StudyResult.open(artefact.path)
     _check_rows(baselines, [*table.rankers_of(result), *result.facts.get("failed", {})])
-    return print_study(artefact, arguments, view=view)
+    return print_study(artefact, arguments, lines=export_lines(artefact, arguments), view=view)
 
 
 def _check_rows(baselines: Sequence[str], labels: Sequence[str]) -> None:
@@ -71,7 +73,7 @@ def listless(arguments: argparse.Namespace) -> Answer:
 def dry_run(arguments: argparse.Namespace) -> Answer:
     """`study KIND --dry-run`: trainings, trials and calls, stored or to be made."""
     listless = arguments.command.rpartition(" ")[2] in LISTLESS
-    question, scope = (listless_question if listless else asked_question)(arguments)
+    question, scope = (listless_question if listless else checked_question)(arguments)
     return dry_answer(dry_runner(question, scope, timed=True)())
 
 
@@ -112,13 +114,24 @@ def print_study(
     return Answer({}, "\n".join([*text, stored if verbose else f"{stored} {MORE}"]))
 
 
+def export_lines(artefact: Artefact, arguments: argparse.Namespace) -> list[str]:
+    """Line with the export that writes the same table, if its flags are not the defaults."""
+    flags = {
+        "against": "" if arguments.against == INITIAL else arguments.against,
+        "digits": "" if arguments.digits == DIGITS else arguments.digits,
+    }
+    texts = [f" --{name} {shlex.quote(str(value))}" for name, value in flags.items() if value]
+    command = f"shuffleproof export {artefact.key} table.md{''.join(texts)}"
+    return [f"this table as a file: `{command}`"] * bool(texts)
+
+
 def answer_of(artefact: Artefact, view: View | None = None) -> dict[str, Any]:
     """JSON answer of the command of a stored study."""
-    telling, view = study_kind(artefact.recipe).telling(), view or View()
+    sections_module, view = study_kind(artefact.recipe).sections_module(), view or View()
     summary = records(stored_summary(artefact.path))
     result = StudyResult.open(artefact.path)
-    answer = telling.answer(result, view)
-    head, stopped = asdict(telling.headline(result, view)), artefact.facts.get(STOPPED)
+    answer = sections_module.answer(result, view)
+    head, stopped = asdict(sections_module.headline(result, view)), artefact.facts.get(STOPPED)
     key = None if stopped else str(artefact.key)
     return {"result": key, "stopped": stopped, "headline": head, "summary": summary} | answer
 
@@ -127,8 +140,8 @@ def text_of(
     artefact: Artefact, digits: int = DIGITS, view: View | None = None, *, verbose: bool = False
 ) -> str:
     """Sections of a stored study for the terminal."""
-    telling = study_kind(artefact.recipe).telling()
-    sections = sections_of(telling, StudyResult.open(artefact.path), view or View(digits=digits))
+    kind, result = study_kind(artefact.recipe), StudyResult.open(artefact.path)
+    sections = sections_of(kind.sections_module(), result, view or View(digits=digits))
     return terminal_text(sections, digits, verbose=verbose) + "\n"
 
 

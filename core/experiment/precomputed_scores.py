@@ -11,7 +11,7 @@ from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.perturb.registry import entry_of
 
 REASON = "cannot be re-scored, its scores are in a file"
-NOT_ASKED = "not asked"
+NOT_SCORED = "not asked"
 INPUT = frozenset({"order", "ranking", "set", "features"})
 
 

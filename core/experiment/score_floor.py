@@ -88,7 +88,7 @@ def measure_floor(ranker: Ranker, base: JudgedLists, scores: Scores) -> tuple[Fl
     Two measurements raise the floor of the scores alone. First, the change when the lists are
     scored in other company (every other list, reversed: other batches and padding), as far as
     arithmetic can explain it. Second, for a ranker that also computes in float64 (`exact_scores`),
-    twice the largest distance e of the list's float32 scores from those: if every score is within e
+    twice the largest distance e of the list's float32 scores from those. If every score is within e
     of the exact one, rounding can only swap pairs that are 2e apart or less. A short list may
     happen to be exact. So e is at least the median over lists, in proportion to the list's own
     scores, and at least its own change in other company if its float64 scores did not change.

@@ -69,7 +69,7 @@ def judge(  # noqa: PLR0913 (the flags of the command)
     unknown = sorted(set(plan) - {field.name for field in fields(Plan)})
     if unknown:
         raise UnknownNameError("argument of judge", unknown[0], [one.name for one in fields(Plan)])
-    asked = Plan(**plan)
+    chosen = Plan(**plan)
     live = judge_of(judge, called, timeout)
     studies = open_(data, initial=initial, depth=depth, store=store, progress=progress)
     where = studies.scope.store
@@ -79,6 +79,6 @@ def judge(  # noqa: PLR0913 (the flags of the command)
     material = judge_sets.material_of(
         bench.test_lists(queries), bench.fold.fingerprint, bench.store
     )
-    work = judge_sets.ask(Target(name, where, studies.scope.data), live, material, asked)
+    work = judge_sets.ask(Target(name, where, studies.scope.data), live, material, chosen)
     with closing(ProgressBar("judge", shown=progress)) as watch:
         return run_to_end(work, watch)

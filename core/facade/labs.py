@@ -18,7 +18,7 @@ from shuffleproof.core.studies.kinds.rerankers.question import Rerankers
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import COLLECTION_STUDIES, PREFERENCE_STUDIES
 from shuffleproof.core.words import counted
-from shuffleproof.open_data import OpenData, Place, StorePlace, method, store_of
+from shuffleproof.open_data import VARIED, OpenData, Place, StorePlace, method, store_of
 from shuffleproof.studies import Studies
 from shuffleproof.studies import open as open_studies
 
@@ -28,14 +28,14 @@ Lab = TypeVar("Lab", bound=OpenData)
 class CollectionStudies(OpenData):
     """A text collection that is open: what `shuffleproof.open_collection` returns.
 
-    Every kind of study of retrievers is a method, by the name of its command with underscores.
+    Its study is a method; `vary` names what a study varies, as `--vary` of the command.
 
     >>> import shuffleproof as sp
     >>> sample = sp.open_collection("sample", progress=False)
     >>> sample
     CollectionStudies of sample
     480 documents, 48 queries
-    studies: retrieval, query_noise, sparsity, growth
+    studies: retrieval (vary: queries, sparsity, documents)
     also: search, train, candidates, doctor
     >>> sample.search("heat pump", by="bm25, lsi", k=1)[["retriever", "rank", "document"]]
       retriever  rank document
@@ -51,7 +51,7 @@ class CollectionStudies(OpenData):
         sizes = counted(len(collection), "document"), counted(len(collection.queries), "query")
         lines = [
             f"CollectionStudies of {self.scope.data}", ", ".join(sizes),
-            f"studies: {', '.join(kind.replace('-', '_') for kind in COLLECTION_STUDIES)}",
+            f"studies: retrieval (vary: {', '.join(VARIED)})",
             "also: search, train, candidates, doctor", *self.notes,
         ]  # fmt: skip
         return "\n".join(lines)

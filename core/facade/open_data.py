@@ -18,7 +18,9 @@ from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.store.artefacts import Store, default_store, store_at
 from shuffleproof.core.studies import workbench
 from shuffleproof.core.studies.by_name import LEVELS, by_name
+from shuffleproof.core.studies.kinds.retrieval.question import Retrieval
 from shuffleproof.core.studies.question import Levels, Question, Scope, syntax_of
+from shuffleproof.core.studies.registry import COLLECTION_STUDIES
 from shuffleproof.result import Result
 
 Value = TypeVar("Value")
@@ -71,7 +73,7 @@ class OpenData:
             return answer(command, places, {"store": self.scope.store.root, **flags}).json
 
     @arguments_for_flags()
-    def _asked(self, kind: type[Question], given: dict[str, Any]) -> Result:
+    def _answer(self, kind: type[Question], given: dict[str, Any]) -> Result:
         """The answer to a question of a kind, from values as a person writes them."""
         values = {}
         for field in parameters(kind):
@@ -91,6 +93,10 @@ class OpenData:
         return Result.of(answer)
 
 
+VARIED = {question.vary: question for question in COLLECTION_STUDIES.values() if question.vary}
+"""Questions of `retrieval`, by what they vary."""
+
+
 def store_of(place: StorePlace) -> Store:
     """The store that an argument `store` names: the user's own where it names none."""
     if isinstance(place, Store):
@@ -107,6 +113,10 @@ def method(kind: type[Question], name: str, owner: str) -> Callable[..., Result]
     signature = Signature(_arguments(kind), return_annotation=Result)
 
     def study(self: OpenData, *places: Any, **given: Any) -> Result:
+        if kind is Retrieval and (vary := given.pop("vary", None)):
+            if vary not in VARIED:
+                raise UnknownNameError("variation", vary, VARIED)
+            return method(VARIED[vary], name, owner)(self, *places, **given)
         try:
             bound = signature.bind(self, *places, **given)
         except TypeError as error:
@@ -118,7 +128,7 @@ def method(kind: type[Question], name: str, owner: str) -> Callable[..., Result]
                 raise UnknownNameError(f"argument of {name}", unknown[0], known, meant) from None
             raise UsageError(f"{name}: {error}; give it {', '.join(known)}") from None
         values = dict(bound.arguments)
-        return self._asked(kind, {key: value for key, value in values.items() if key != "self"})
+        return self._answer(kind, {key: value for key, value in values.items() if key != "self"})
 
     study.__name__, study.__qualname__ = name, f"{owner}.{name}"
     study.__doc__ = _documentation(kind)
@@ -144,6 +154,8 @@ def _shared(kind: type[Question]) -> Mapping[str, str]:
     """Keyword-only options of a kind's studies, with their help."""
     declared = {field.name: field for field in parameters(kind)}
     shared = {name: words for name, words in LIMITS.items() if name not in declared}
+    if kind is Retrieval:
+        shared["vary"] = f"one of {', '.join(VARIED)}, with the arguments of that study"
     if any(field.names == "measures" for field in declared.values()):
         shared["conventions"] = f"whose conventions measures have: {', '.join(BUNDLES)}"
     return shared

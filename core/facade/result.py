@@ -90,8 +90,8 @@ class Result(StudyResult):
 
     def _sections(self, measures: Measures = ()) -> Iterator[Section]:
         """Answer of the study, under these measures (none: its own)."""
-        telling = study_kind(self.recipe).telling()
-        return sections_of(telling, self, View(measures=_texts(measures)))
+        sections_module = study_kind(self.recipe).sections_module()
+        return sections_of(sections_module, self, View(measures=_texts(measures)))
 
     def _tables(self, measures: Measures = ()) -> Iterator[Table]:
         for section in self._sections(measures):
@@ -105,18 +105,16 @@ class Result(StudyResult):
     @property
     def headline(self) -> Headline:
         """The answer in one sentence: its `text`, and its `tier` (`core.studies.headline`)."""
-        return study_kind(self.recipe).telling().headline(self, View())
+        return study_kind(self.recipe).sections_module().headline(self, View())
 
     @property
     def finding(self) -> str:
         """The answer in one sentence, then the findings, one per line.
 
-        Above them stands what is not there, where a study is of some queries or was stopped.
+        The first lines state limits: only some queries, or a time limit.
         """
-        telling = (
-            section for section in self._sections() if isinstance(section, Headline | Finding)
-        )
-        texts = [section.text for section in telling if section.text]
+        sections = [one for one in self._sections() if isinstance(one, Headline | Finding)]
+        texts = [section.text for section in sections if section.text]
         return "\n".join([*limits(self.facts), *texts])
 
     @property

@@ -255,9 +255,9 @@ def open(  # noqa: A001, PLR0913 (as `shuffleproof.open`; how lists are made, in
     """Open a data set for studies; its candidate lists are made when something reads them.
 
     Args:
-        data: a stored name, a key, a folder or file of LETOR text, or `sample`; or a pandas frame
-            (a row a document: columns `query`, `label`, features, perhaps `document`), or three
-            frames by part, as in {"train": …, "valid": …, "test": …}.
+        data: a stored name, a key, a folder or file of LETOR text, or `sample`. Also a pandas frame
+            (a row a document: columns `query`, `label`, features, perhaps `document` and `part`:
+            train, validation or test), or frames by part, as {"train": …, "valid": …, "test": …}.
         columns: of a frame, what they are called, as in {"query": "topic", "label": "clicks"}.
         preset: of rankers named without one: paper, released, tuned or small; by default `small`
             for the sample, else `paper`.
@@ -324,7 +324,7 @@ def ingest(
     where = store_of(store)
     if path is not None and not isinstance(path, str | PathLike):
         gaps = flags.get("nulls", "error") != "error"
-        with files_of(path, columns, gaps=gaps) as files:
+        with files_of(_by_part(path), columns, gaps=gaps) as files:
             whole = files.pop("whole", None)
             return ingest(whole, name, store=store, progress=progress, **{**files, **flags})
     if columns:
@@ -351,11 +351,26 @@ def _read_in(frames: Frames, columns: Mapping[str, str] | None, store: Store) ->
     """The key of the data set that frames make, which is read in where it is not stored yet."""
     if not isinstance(frames, pd.DataFrame | Mapping):
         raise ParameterError("data", type(frames).__name__, "a path, a name or a pandas frame")
-    with files_of(frames, columns) as files:
+    with files_of(_by_part(frames), columns) as files:
         whole = files.get("whole")
         parts = whole or Parts("frames", *((files[part],) for part in PARTS))
         (artefact,) = run_to_end(catalogue.ingest(parts, None, store))
     return str(artefact.key)
+
+
+def _by_part(frames: Frames) -> Frames:
+    """Three frames of one with a column `part`, as `export` writes it; others as they are.
+
+    Raises:
+        ParameterError: the column does not name all three parts, or names others.
+    """
+    if not isinstance(frames, pd.DataFrame) or "part" not in frames:
+        return frames
+    parts = frames["part"].astype(str).replace("validation", "valid")
+    if set(parts) != set(PARTS):
+        allowed = "train, validation (or valid) and test, each in some row; or drop the column"
+        raise ParameterError("the column part", ", ".join(sorted(set(parts))), allowed)
+    return {part: frames[parts == part].drop(columns="part") for part in PARTS}
 
 
 def _in_words(finding: Mapping[str, Any]) -> str:

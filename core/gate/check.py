@@ -226,16 +226,16 @@ def gate(
         for condition in card.conditions
         if condition[0] == old
     ]
-    whys = ["; ".join(unlike) or _lacking(card, today, *place) for place in places]
+    reasons = ["; ".join(unlike) or _lacking(card, today, *place) for place in places]
     pairs = [
         _pair(card, today, *place)
-        for place, why in zip(places, whys, strict=True)
+        for place, why in zip(places, reasons, strict=True)
         if today is not None and not why
     ]
     comparisons = iter(compare(pairs, least))
     rows = [
         Row(new, *condition, Comparison(Tier.INCOMPARABLE, why) if why else next(comparisons))
-        for (new, condition), why in zip(places, whys, strict=True)
+        for (new, condition), why in zip(places, reasons, strict=True)
     ]
     order = list(Tier)
     rows.sort(key=lambda row: order.index(row.tier))
@@ -329,7 +329,7 @@ def noise_floor(
     first = ranker.score(base.dataset, base.lists)
     again = [ranker.score(base.dataset, base.lists) for _ in range(REPEATS)]
     steady = all(score_floor.same_within_floor(base.lists.offsets, first, one) for one in again)
-    moved = [*again, *(_shaken(base, first, draw) for draw in range(SHAKES))]
+    moved = [*again, *(_rounded(base, first, draw) for draw in range(SHAKES))]
     means = _means(measures, base, first)
     noise = np.max([np.abs(_means(measures, base, one) - means) for one in moved], axis=0)
     return steady, np.nan_to_num(noise).tolist()
@@ -343,7 +343,9 @@ def _means(
     return np.nansum(values, axis=1) / counted
 
 
-def _shaken(base: JudgedLists, scores: np.ndarray, draw: int) -> Float32[np.ndarray, " candidates"]:
+def _rounded(
+    base: JudgedLists, scores: np.ndarray, draw: int
+) -> Float32[np.ndarray, " candidates"]:
     """The scores within the floor of each, ties kept."""
     owner = ragged.segment_ids(base.lists.offsets)
     pairs = np.stack([owner, scores.astype(np.float64)], axis=1)

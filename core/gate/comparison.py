@@ -29,7 +29,7 @@ ROUNDING = 1e-6
 
 
 class Tier(StrEnum):
-    """Tiers of a comparison under one condition, the worst first."""
+    """Tiers of a comparison under one condition, the worst first; the values are those in JSON."""
 
     REGRESSION = "regression"
     INCOMPARABLE = "not comparable"
@@ -37,6 +37,11 @@ class Tier(StrEnum):
     SOFT = "soft"
     IMPROVEMENT = "improvement"
     TIE = "tie"
+
+    @property
+    def words(self) -> str:
+        """Tier in texts: noise or few queries make a comparison inconclusive, old card or new."""
+        return "inconclusive" if self is Tier.UNRELIABLE else self.value
 
 
 MEANINGS = {
@@ -156,16 +161,17 @@ def _tested(
 
 
 def _unreliable(pair: Pair, differences: Queries, least: float) -> str:
-    """Why the baseline tells nothing; empty where it does."""
+    """Reason why no test is made; empty if one is."""
     n = int(np.count_nonzero(~np.isnan(differences)))
     if n < FEWEST:
         return f"{counted(n, 'query')} that count in both: {FEWEST} are needed"
     if pair.noise >= least:
-        what = "rounding" if pair.steady else "asking the ranker again"
-        also = "" if pair.steady else " (it is not deterministic)"
+        size = f"moves the mean by {number(pair.noise, '.2g')}, and --least is {least:g}"
+        if pair.steady:
+            return f"rounding of its scores {size}"
         return (
-            f"{what} alone moves the mean by {number(pair.noise, '.2g')}{also}, "
-            f"as much as a loss that counts ({least:g})"
+            f"the ranker is not deterministic: scoring the same lists again {size}. Fix its seed, "
+            "or raise --least"
         )
     return ""
 

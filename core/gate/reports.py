@@ -67,8 +67,8 @@ def finding(gate: Gate) -> str:
         return f"No regression in {count}: largest loss {number(loss)} (limit {gate.least:g})."
     if not gate.rows:
         return "Not comparable: nothing was compared."
-    tiers = ", ".join(f"{tier} {times}" for tier, times in gate.tiers.items())
-    return f"{worst.capitalize()}. Of {count}: {tiers}. Worst: {row_text(gate.rows[0])}."
+    tiers = ", ".join(f"{tier.words} {times}" for tier, times in gate.tiers.items())
+    return f"{worst.words.capitalize()}. Of {count}: {tiers}. Worst: {row_text(gate.rows[0])}."
 
 
 def row_text(row: Row) -> str:
@@ -85,7 +85,10 @@ def condition(row: Row) -> str:
 
 def table(gate: Gate, most: int | None = None) -> Table:
     """The rows, or the worst of them."""
-    rows = [row.plain() | {"condition": f"{row.family} {row.level:g}"} for row in gate.rows[:most]]
+    rows = [
+        row.plain() | {"tier": row.tier.words, "condition": f"{row.family} {row.level:g}"}
+        for row in gate.rows[:most]
+    ]
     full = Table(pd.DataFrame(rows, columns=tables.keys(COLUMNS)), COLUMNS, "", _notes(gate))
     return full if len({row.measure for row in gate.rows}) > 1 else full.without("measure")
 
@@ -101,7 +104,7 @@ def markdown(gate: Gate, digits: int = tables.DIGITS) -> str:
     notes = [one_line(line).translate(table_text.MARKDOWN) for line in _notes(gate)]
     rest = [f"and {more} more, none of a worse tier"] if more > 0 else []
     parts = [
-        f"### Shuffleproof: {verdict(gate)}",
+        f"### Shuffleproof: {verdict(gate).words}",
         "",
         one_line(finding(gate)).translate(table_text.MARKDOWN),
         "",
@@ -134,10 +137,10 @@ def junit(gate: Gate, fail_on: str = "regression") -> str:
         case = ET.SubElement(suite, "testcase", names)
         kind = "failure" if row.tier in failing else "error" if row.tier in INCONCLUSIVE else ""
         if kind:
-            message = _xml(f"{row.tier}: {row_text(row)}")
-            ET.SubElement(case, kind, {"type": row.tier, "message": message}).text = _told(row)
+            message = _xml(f"{row.tier.words}: {row_text(row)}")
+            ET.SubElement(case, kind, {"type": row.tier, "message": message}).text = _case(row)
         elif row.tier != Tier.TIE:
-            ET.SubElement(case, "system-out").text = _told(row)
+            ET.SubElement(case, "system-out").text = _case(row)
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -165,12 +168,12 @@ def _notes(gate: Gate) -> list[str]:
     ]
 
 
-def _told(row: Row) -> str:
+def _case(row: Row) -> str:
     """A row in words, with its interval and its ranker's noise."""
     comparison = row.comparison
     size = f"{signed(comparison.difference, 6)} {interval(comparison.low, comparison.high, '+.6f')}"
     noise = f"n = {comparison.n}, own noise {number(comparison.noise, '.2g')}"
-    return _xml(f"{row.tier}: {row_text(row)}\ndifference {size} (max-T), {noise}")
+    return _xml(f"{row.tier.words}: {row_text(row)}\ndifference {size} (max-T), {noise}")
 
 
 def _xml(words: str) -> str:

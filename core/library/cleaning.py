@@ -54,11 +54,6 @@ class Waste:
     size: int
 
 
-def size(store: Store) -> int:
-    """Bytes of all files of a store's own folder."""
-    return size_of(store.root)
-
-
 def waste(store: Store) -> list[Waste]:
     """Everything that can go, by why and where; damaged artefacts are deleted by name instead."""
     now = _clock(store.root)
@@ -195,10 +190,8 @@ def _examinations(store: Store) -> Iterator[Waste]:
     of_data = {examination.KIND: "examinations", display_texts.KIND: "texts"}
     for kind, noun in of_data.items():
         for artefact in store.artefacts(kind):
-            if (
-                artefact.recipe.get("of") not in fingerprints
-                and artefact.path.parent == store.root / "artefacts"
-            ):
+            is_gone = artefact.recipe.get("of") not in fingerprints
+            if is_gone and artefact.path.parent == store.root / "artefacts":
                 yield Waste(artefact.path, f"{noun} of data sets that are gone", artefact.size)
 
 

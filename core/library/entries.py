@@ -256,12 +256,12 @@ def summary_of(artefact: Artefact) -> str:
 
 def _of_retriever(facts: Mapping[str, Any]) -> str:
     """A learnt retriever: of which collection, how long it learnt, and what its gates say."""
-    said = counted(facts["steps"], "step")
-    said = f"on {facts['data']}: {said}" if "data" in facts else said
+    text = counted(facts["steps"], "step")
+    text = f"on {facts['data']}: {text}" if "data" in facts else text
     if "gates" not in facts:
-        return said
+        return text
     failed = "; ".join(facts["failed"])
-    return f"{said}; " + (f"not sparse: {failed}" if failed else "passes the sparsity checks")
+    return f"{text}; " + (f"not sparse: {failed}" if failed else "passes the sparsity checks")
 
 
 def _compared(recipe: Mapping[str, Any]) -> list[str]:

@@ -41,7 +41,7 @@ COUNTS = frozenset({"queries", "documents", "features"})
 
 
 @dataclass(frozen=True)
-class _Known:
+class _Sources:
     """Facts from which keys can be recomputed.
 
     Attributes:
@@ -73,7 +73,7 @@ def check(found: Sequence[Artefact], store: Store) -> None:
         for artefact in found
         if artefact.key.kind == catalogue.KIND
     }
-    sources = _Known(
+    sources = _Sources(
         [
             *((*fold.fingerprints, fold.fingerprint) for fold in data.values()),
             *_stored_prints(store),
@@ -109,7 +109,7 @@ def _check_rankers(rankers: Sequence[Artefact]) -> None:
                 )
 
 
-def _keys(artefact: Artefact, sources: _Known) -> Iterator[ArtefactKey]:
+def _keys(artefact: Artefact, sources: _Sources) -> Iterator[ArtefactKey]:
     """The keys that this recipe can have, given what is known."""
     kind, recipe = artefact.key.kind, artefact.recipe
     if kind == "study":

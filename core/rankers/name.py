@@ -552,7 +552,7 @@ def _combined(text: str) -> RankerName:
         return _pairwise(text)
     match = _COMBINED.fullmatch(text)
     if match is None:
-        raise UsageError(f"{text}: name what it is made of, as in rrf:dlcm+mart, shuffled:dlcm")
+        raise UsageError(f"{text}: name its members, as in rrf:dlcm+mart, shuffled:dlcm")
     method, way, number = match["method"], match["way"], match["number"]
     if method == "shuffled":
         options = ShuffleOptions(

@@ -121,9 +121,9 @@ def _head(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
     keys, called = head.get("artefacts", []), head.get("names", {})
     if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
         raise DataError(path.name, f"artefacts in its {HEAD} are no list of keys", REMEDY)
-    strange = [text for text in keys if not KEY.fullmatch(text)]
-    if strange or len(set(keys)) < len(keys):
-        finding = f"{strange[0][:60]!r} is no key" if strange else "an artefact is named twice"
+    malformed = [text for text in keys if not KEY.fullmatch(text)]
+    if malformed or len(set(keys)) < len(keys):
+        finding = f"{malformed[0][:60]!r} is no key" if malformed else "an artefact is named twice"
         raise DataError(path.name, f"{finding}, in its {HEAD}", REMEDY)
     _check_names(called, path)
     return {"artefacts": keys, "names": called}
@@ -135,7 +135,7 @@ def _check_names(called: Any, path: Path) -> None:
     for name in called:
         if name in names.RESERVED or names.LIKE_A_KEY.fullmatch(name):
             remedy = "Rename the entry where it was exported, and export it again."
-            raise DataError(path.name, f"an entry wants the name {name!r}, which is taken", remedy)
+            raise DataError(path.name, f"an entry wants the name {name!r}, already in use", remedy)
         if not names.NAME.fullmatch(name):
             raise DataError(path.name, f"{name[:60]!r} cannot be a name", REMEDY)
 
@@ -263,8 +263,8 @@ def _check_entry(entry: zipfile.ZipInfo, path: Path) -> None:
     parts = entry.filename.split("/")
     unsafe = any(part in {"", ".", ".."} or len(part.encode("utf-8", "replace")) > LONGEST_PART
                  for part in parts)  # fmt: skip
-    strange = "\\" in entry.filename or not entry.filename.isprintable()
-    if unsafe or strange or len(parts) > MOST_PARTS:
+    malformed = "\\" in entry.filename or not entry.filename.isprintable()
+    if unsafe or malformed or len(parts) > MOST_PARTS:
         raise DataError(path.name, f"an entry {entry.filename[:80]!r}", REMEDY)
     if entry.flag_bits & _ENCRYPTED:
         raise DataError(path.name, f"{entry.filename[:80]!r} is encrypted", REMEDY)

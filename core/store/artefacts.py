@@ -19,7 +19,13 @@ from pathlib import Path
 from stat import S_ISDIR
 from typing import TYPE_CHECKING, Any
 
-from shuffleproof.core.errors import ArtefactError, UnknownNameError, UsageError, closest
+from shuffleproof.core.errors import (
+    ArtefactError,
+    UnknownNameError,
+    UnknownRankerError,
+    UsageError,
+    closest,
+)
 from shuffleproof.core.store import locks, manifest, names, private
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.store.manifest import Artefact
@@ -184,8 +190,11 @@ class Store:
         if not fitting:
             what = CALLED.get(kind or "", kind or "artefact").removeprefix("a ")
             other = CALLED.get(meant[0].kind, meant[0].kind) if meant else ""
-            finding = f"it names {other}, no {what}" if meant else f"no such {what} in the store"
-            raise ArtefactError(text, finding, self._remedy(text, kind))
+            file = ", file or folder" if kind == "data" else ""
+            missing = f"no stored {what}{file} of this name"
+            finding = f"it names {other}, no {what}" if meant else missing
+            error = UnknownRankerError if kind == "ranker" else ArtefactError
+            raise error(text, finding, self._remedy(text, kind))
         if len(fitting) > 1:
             candidates = ", ".join(str(key) for key in fitting)
             raise ArtefactError(text, f"could be any of {candidates}", "Give more digits.")
@@ -345,21 +354,30 @@ def default_store() -> Store:
     """The user's store: `SHUFFLEPROOF_HOME` or the platform's data folder, and the sample's.
 
     Raises:
-        UsageError: SHUFFLEPROOF_HOME is an address.
+        UsageError: SHUFFLEPROOF_HOME is an address or a file.
     """
     setting = os.environ.get("SHUFFLEPROOF_HOME")
-    return store_at(setting) if setting else Store(_own_folder(), _bundled_roots())
+    if setting:
+        return store_at(setting, "SHUFFLEPROOF_HOME")
+    return Store(_own_folder(), _bundled_roots())
 
 
-def store_at(place: str | Path) -> Store:
+def store_at(place: str | Path, setting: str = "--store") -> Store:
     """The store in a folder, with what is shipped.
 
+    Args:
+        place: the folder.
+        setting: flag or variable that names it.
+
     Raises:
-        UsageError: the text is empty, or an address.
+        UsageError: the text is empty, an address, or the path of a file.
     """
     if not str(place) or "://" in str(place):
         raise UsageError(f"{str(place)!r} is no place of a store: name a folder on a disk")
-    return Store(Path(place).expanduser(), _bundled_roots())
+    path = Path(place).expanduser()
+    if file := next((str(one) for one in (path, *path.parents) if one.is_file()), ""):
+        raise UsageError(f"{setting} {place}: {file} is a file; name the folder of a store")
+    return Store(path, _bundled_roots())
 
 
 def _own_folder() -> Path:

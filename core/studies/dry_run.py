@@ -274,7 +274,7 @@ class DryWorkbench(Workbench):
     def relisted(self, recipe: ListRecipe) -> Generator[Progress, None, Workbench]:
         """Workbench of the same data with other lists."""
         yield from ()
-        other = replace(self, recipe=recipe, prepared=_stand_in(self.fold, recipe))
+        other = replace(self, recipe=recipe, prepared=_dry_fold(self.fold, recipe))
         other.add_lists()
         return other
 
@@ -351,7 +351,7 @@ def _placeholder(key: ArtefactKey) -> Artefact:
     return Artefact(key, Path(), {}, {"seconds": 0.0}, "", 0)
 
 
-def _stand_in(fold: Fold, recipe: ListRecipe) -> PreparedFold:
+def _dry_fold(fold: Fold, recipe: ListRecipe) -> PreparedFold:
     """Lists of the right length; the documents in them are not known yet."""
     parts: dict[str, Any] = {}
     for part in PARTS:
@@ -400,7 +400,7 @@ class DryScope(Scope):
         fold = resolve(self.pinned or self.data, self.store)
         lists = (recipe or self.recipe()).of_today().for_fold(fold)
         planner = TrainingPlanner(FitSize.of(self.data, fold), self.store, self.recorded)
-        place = (self.data, fold, lists, _stand_in(fold, lists), self.store, self.usual_preset)
+        place = (self.data, fold, lists, _dry_fold(fold, lists), self.store, self.usual_preset)
         return DryWorkbench(*place, planner, self.dry)
 
 

@@ -187,12 +187,12 @@ class RunningStudy:
         Records are read again only if their number has changed.
         """
         place = (str(store.root), key_of("study", self.recipe).digest)
-        last = _LAST.get(place) or _Last(plan_of(self.recipe).digests(len(self.query_ids)))
+        last = _LAST.get(place) or _LastProgress(plan_of(self.recipe).digests(len(self.query_ids)))
         # Counting is cheap, reading all records is not
         count = sum(digest in store.records for digest in last.digests)
         if last.count != count:
             plan = plan_of(self.recipe)
-            last = _Last(
+            last = _LastProgress(
                 last.digests, count, so_far(plan, store.records, self.query_ids, self.facts)
             )
         with _LOCK:
@@ -203,7 +203,7 @@ class RunningStudy:
 
 
 @dataclass(frozen=True)
-class _Last:
+class _LastProgress:
     """Cached state of a running study."""
 
     digests: Sequence[str]
@@ -211,7 +211,7 @@ class _Last:
     result: StudyResult | None = None
 
 
-_LAST: dict[tuple[str, str], _Last] = {}
+_LAST: dict[tuple[str, str], _LastProgress] = {}
 """Cached states by store and study."""
 
 _LOCK = Lock()

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from shuffleproof.core.perturb.names import with_display_names
+from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.paired_differences import mean_differences
 from shuffleproof.core.studies.sections import Headline
@@ -69,13 +70,10 @@ Point = tuple[str, str]
 """Label of a ranker, and its perturbation in words."""
 
 
-def under(family: str, level: float) -> str:
-    """A perturbation in words.
-
-    >>> under("tie-storm", 0.4)
-    'under score-ties at 0.4'
-    """
-    return f"under {with_display_names(family)} at {level:g}"
+def level_in_words(family: str, level: float) -> str:
+    """Level of a family, worded as the end of a sentence."""
+    words = f"{level:g} {family}" if entry_of(family).whole else f"{family} at {level:g}"
+    return f"under {with_display_names(words)}"
 
 
 def losses(
@@ -149,13 +147,13 @@ def headline(losses: Sequence[Loss]) -> Headline:
         return Headline("There is nothing to compare.", INCONCLUSIVE)
     first, last = each[0], each[-1]
     if all(loss.share == 0 for loss in each):
-        who = _named(first) if len(each) == 1 else f"None of {len(each)} rankers"
+        who = _name(first) if len(each) == 1 else f"None of {len(each)} rankers"
         verb = "loses nothing" if len(each) == 1 else "loses anything"
         return Headline(f"{who} {verb} {first.how}.", ROBUST, TIERS[ROBUST])
     chance = ", not significant" if first.tier == INCONCLUSIVE else ""
-    text = f"{_named(first)} {_loses(first.share)} {first.how}{_interval(first)}{chance}"
+    text = f"{_name(first)} {_loses(first.share)} {first.how}{_interval(first)}{chance}"
     if last is not first:
-        text += f"; {_named(last)} {_least(last, first)}"
+        text += f"; {_name(last)} {_lowest_loss(last, first)}"
     return Headline(f"{text}.", first.tier, TIERS[first.tier])
 
 
@@ -185,7 +183,7 @@ ONE_LIST = (
 )
 
 
-def _least(last: Loss, first: Loss) -> str:
+def _lowest_loss(last: Loss, first: Loss) -> str:
     """Part of the headline on the ranker that loses least."""
     share = _share(last.share)
     if last.share <= 0:
@@ -208,7 +206,7 @@ def _interval(loss: Loss) -> str:
     return f" (95 % CI {number(low, '.1f')}{to}{number(high, '.1f')} %, n = {loss.n:,})"
 
 
-def _named(loss: Loss) -> str:
+def _name(loss: Loss) -> str:
     return RankerName.of(loss.ranker).display
 
 

@@ -322,12 +322,12 @@ class Question:
         """
 
     @classmethod
-    def lists_said(cls, facts: Facts) -> Facts:
+    def list_facts(cls, facts: Facts) -> Facts:
         """Facts without the list options that this kind always sets itself."""
         return facts
 
     @classmethod
-    def telling(cls) -> "SectionsModule":
+    def sections_module(cls) -> "SectionsModule":
         """Sections module of this kind: sections for display, an answer in JSON."""
         sections: SectionsModule = cls.module("sections")
         return sections

@@ -21,7 +21,7 @@ from shuffleproof.core.user_code import MARK
 MODULE = "MODULE"
 """Placeholder for the module that registers user code, since stored results do not name it."""
 
-SAID_BY_FLAGS = ("initial", "depth", "scores", "queries")
+LIST_FLAGS = ("initial", "depth", "scores", "queries")
 
 
 def study_command(recipe: Facts, facts: Facts) -> str:
@@ -69,7 +69,7 @@ def command_of(question: Question, facts: Facts) -> str:
     Raises:
         UsageError: no flags can express it.
     """
-    facts, preset = question.lists_said(facts), _preset(facts)
+    facts, preset = question.list_facts(facts), _preset(facts)
     words = ["shuffleproof", "study", *question.command_words()]
     for field in parameters(question):
         flag = syntax_of(field).words(field, getattr(question, field.name), preset)
@@ -83,7 +83,7 @@ def command_of(question: Question, facts: Facts) -> str:
 
 def python_of(question: Question, facts: Facts) -> str:
     """Python lines that ask a question and print the result."""
-    facts, preset = question.lists_said(facts), _preset(facts)
+    facts, preset = question.list_facts(facts), _preset(facts)
     differing = {
         field.name: value
         for field in parameters(question)
@@ -184,12 +184,12 @@ def list_flags(facts: Facts, initial: tuple[str, ...] = Question.initial) -> lis
         UsageError: no flags can express it.
     """
     changed = changed_lists(facts, initial)
-    without_flag = sorted(set(changed).difference(SAID_BY_FLAGS))
+    without_flag = sorted(set(changed).difference(LIST_FLAGS))
     if without_flag or changed.get("depth", 0) is None:
         cause = ", ".join(without_flag) or "lists of all documents"
         raise UsageError(f"no flag of the command line says {cause}: use the lines of Python")
     words: list[str] = []
-    for name in SAID_BY_FLAGS:
+    for name in LIST_FLAGS:
         if name in changed:
             words += [f"--{name}", text_of(changed[name])]
     preset = _preset(facts)

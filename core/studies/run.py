@@ -106,17 +106,17 @@ class Point:
     def __init__(self, change: Perturbation, base: JudgedLists, seed: int) -> None:
         self.change, self.base, self.seed = change, base, seed
         self.alone = bool(change.changes & {"set", "features"})
-        self._kept: dict[int, tuple[JudgedLists, float]] = {}
+        self._variants: dict[int, tuple[JudgedLists, float]] = {}
 
     def variant(self, draw: int) -> tuple[JudgedLists, float]:
         """Lists of a draw, and the mean Kendall τ to the original."""
-        if draw in self._kept:
-            return self._kept[draw]
+        if draw in self._variants:
+            return self._variants[draw]
         names = (self.change.family, float(self.change.level), draw)
         judged = perturb(self.change, self.base, generator(self.seed, *names))
         variant = judged, _mean_defined(tau_shared(self.base, judged, self.change))
         if judged.dataset is self.base.dataset:
-            self._kept[draw] = variant
+            self._variants[draw] = variant
         return variant
 
 

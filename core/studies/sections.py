@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from shuffleproof.core.errors import UsageError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.name import INITIAL, with_display_names
 from shuffleproof.core.studies.tables import DIGITS, Table
-from shuffleproof.core.words import counted
+from shuffleproof.core.words import counted, listed
 
 if TYPE_CHECKING:
     from shuffleproof.core.studies.result import StudyResult
@@ -127,6 +128,26 @@ class View:
 Section = Headline | Finding | Convention | Picture | Details | Table
 
 
+def picture_of(sections: Iterable[Section], number: int) -> Picture:
+    """Picture by its number from 1.
+
+    Raises:
+        UsageError: there is no such picture.
+
+    >>> picture_of([Picture("curves", (), title="Loss"), Picture("curves", (), title="Mean")], 3)
+    Traceback (most recent call last):
+    shuffleproof.core.errors.UsageError: --figure 3: this study has figures 1 (Loss) and 2 (Mean)
+    """
+    pictures = [section for section in sections if isinstance(section, Picture)]
+    if not pictures:
+        raise UsageError("a study of this kind has no figure: write its tables, to .csv or .md")
+    if not 1 <= number <= len(pictures):
+        names = [f"{at} ({one.title or one.name})" for at, one in enumerate(pictures, start=1)]
+        which = f"figure{'s' * (len(names) > 1)} {listed(names)}"
+        raise UsageError(f"--figure {number}: this study has {which}")
+    return pictures[number - 1]
+
+
 def tables_in(sections: Iterable[Section]) -> Iterator[Table]:
     """Tables that are shown at once: also those of pictures, but no folded ones."""
     for section in sections:
@@ -136,12 +157,14 @@ def tables_in(sections: Iterable[Section]) -> Iterator[Table]:
             yield section
 
 
-def sections_of(telling: "SectionsModule", result: "StudyResult", view: View) -> Iterator[Section]:
+def sections_of(
+    sections_module: "SectionsModule", result: "StudyResult", view: View
+) -> Iterator[Section]:
     """All sections of a result: headline, limits of an incomplete result, the rest."""
-    yield telling.headline(result, view)
+    yield sections_module.headline(result, view)
     yield from map(Convention, limits(result.facts))
     labels = tuple(dict.fromkeys(map(str, result.trials.get("ranker", ()))))
-    for section in telling.sections(result, view):
+    for section in sections_module.sections(result, view):
         yield _with_display_names(section, labels)
 
 

@@ -270,7 +270,7 @@ def _after(state: RunState, network: Network, valid: float) -> RunState:
     # `not >` is also true for NaN, which is never the best
     if state.best_epoch and not valid > state.best_value:
         return replace(state, epoch=epoch)
-    # The first epoch is kept whatever its value, so that there are weights to return
+    # Keep the first epoch at any value, so that there are weights to return
     value = valid if math.isfinite(valid) else float("-inf")
     return replace(
         state,

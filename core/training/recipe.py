@@ -40,9 +40,8 @@ class TrainingRecipe(CheckedParameters):
     )
     pair_weights: Literal["queries", "pairs", "grades"] = parameter(
         "queries",
-        "pairs of a list count as one in hinge, ranknet and frank (their mean: our reading, the "
-        "papers sum over pairs and name no lists), or each as one, or as one with IR-SVM's "
-        "weights of their grades",
+        "weights of pairs in hinge, ranknet and frank. queries: mean over a list; pairs: sum; "
+        "grades: mean with IR-SVM's weights of grades",
         choices=("queries", "pairs", "grades"),
     )
     cutoff: int | None = parameter(

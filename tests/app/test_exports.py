@@ -135,8 +135,8 @@ def test_the_shell_draws_a_picture_of_a_study_in_the_size_of_a_column(tmp_path, 
     head = (tmp_path / "f.png").read_bytes()[:24]
     assert head.startswith(b"\x89PNG\r\n")
     assert struct.unpack(">II", head[16:]) == (2 * 480, 2 * 420)
-    assert main([*words, "--figure", "9"]) == 1
-    assert "--figure a number from 1 to 2" in capsys.readouterr().err
+    assert main([*words, "--figure", "9"]) == 2
+    assert "this study has figures 1 (Loss) and 2 (Mean)" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -41,13 +41,13 @@ def on_this_store(every_study, monkeypatch):
 
 
 def told(artefact):
-    telling = STUDIES[artefact.recipe["kind"]].telling()
-    return list(telling.sections(StudyResult.open(artefact.path), View()))
+    sections_module = STUDIES[artefact.recipe["kind"]].sections_module()
+    return list(sections_module.sections(StudyResult.open(artefact.path), View()))
 
 
 def headline_of(artefact):
-    telling = STUDIES[artefact.recipe["kind"]].telling()
-    return telling.headline(StudyResult.open(artefact.path), View()).text
+    sections_module = STUDIES[artefact.recipe["kind"]].sections_module()
+    return sections_module.headline(StudyResult.open(artefact.path), View()).text
 
 
 @pytest.mark.parametrize("kind", KINDS)

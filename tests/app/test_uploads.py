@@ -153,10 +153,10 @@ def test_an_ended_ingestion_is_discarded_unless_another_job_needs_its_files(stor
     uploads.discard(store, known.get(first.id))
     assert len(folders(store)) == 2, "the draft and the upload: the second may be tried again"
     known.forget(first.id)
-    assert uploads.files_kept(store, known.get(second.id))
+    assert uploads.has_stored_files(store, known.get(second.id))
     uploads.discard(store, known.get(second.id))
     assert folders(store) == [draft.folder.name]
-    assert not uploads.files_kept(store, known.get(second.id))
+    assert not uploads.has_stored_files(store, known.get(second.id))
     uploads.discard(store, known.get(second.id))
 
 

@@ -65,7 +65,7 @@ def overview(query_list: List, ranker: str, change: str) -> Overview:
     Raises:
         ScoringError: the process has no answer.
     """
-    answer = _asked("overview", query_list, ranker=ranker, change=change)
+    answer = _answer_of("overview", query_list, ranker=ranker, change=change)
     types = {
         "labels": np.float32,
         "ranks": np.int64,
@@ -83,7 +83,7 @@ def heads(query_list: List, ranker: str) -> tuple[pd.DataFrame, list[np.ndarray]
     Raises:
         ScoringError: the process has no answer.
     """
-    answer = _asked("heads", query_list, ranker=ranker)
+    answer = _answer_of("heads", query_list, ranker=ranker)
     numbers = pd.DataFrame(answer["numbers"], columns=["map", "block", "head", *MEASURES])
     return numbers, list(map(unpack_array, answer["small"]))
 
@@ -119,7 +119,7 @@ def maps(
     Raises:
         ScoringError: the process has no answer.
     """
-    answer = _asked("chosen_map", query_list, ranker=ranker, change=change, **asdict(wanted))
+    answer = _answer_of("chosen_map", query_list, ranker=ranker, change=change, **asdict(wanted))
     return unpack_array(answer["before"]), unpack_array(answer["after"])
 
 
@@ -132,12 +132,12 @@ def differing_features(query_list: List, document: int, other: int) -> list[list
     Raises:
         ScoringError: the process has no answer.
     """
-    answer = _asked("pair", query_list, documents=[document, other])
+    answer = _answer_of("pair", query_list, documents=[document, other])
     features: list[list[float]] = answer["features"]
     return features
 
 
-def _asked(work: str, query_list: List, **more: Any) -> Any:
+def _answer_of(work: str, query_list: List, **more: Any) -> Any:
     return scoring.resident().ask(f"{WORK}:{work}", query_list.question() | more)
 
 
@@ -260,7 +260,7 @@ def _side(seen: Overview, items: np.ndarray, what: str, does: str, view: View) -
 def take(map_: MapLayout) -> Callable[[], None]:
     """Callback of a click, which opens the clicked cell."""
 
-    def taken() -> None:
+    def select_cell() -> None:
         points = st.session_state[CHART]["selection"]["points"]
         rows, columns = map_.cells.values.shape
         if not points:
@@ -269,7 +269,7 @@ def take(map_: MapLayout) -> Callable[[], None]:
         if 0 <= row < rows and 0 <= column < columns:
             st.query_params["cell"] = f"{map_.rows[row]}.{map_.columns[column]}"
 
-    return taken
+    return select_cell
 
 
 def pair_in_address(name: str, limits: Sequence[int]) -> tuple[int, int] | None:
@@ -304,7 +304,7 @@ def opened_cell(
         return
     same = items[0] == items[-1]
     document, other = seen.documents[items[0]], seen.documents[items[-1]]
-    other = "mean of the list" if same else _apart(document, other)
+    other = "mean of the list" if same else _distinct_name(document, other)
     table = pd.DataFrame(
         differing_features(query_list, items[0], items[-1]),
         columns=["feature", document, other, "apart (σ)"],
@@ -324,14 +324,14 @@ def _side_by_side(seen: Overview, items: list[int]) -> pd.DataFrame:
     """Documents of a cell as columns, so that both fit on a phone."""
     table, _ = captions.with_captions(documents_table(seen, list(dict.fromkeys(items))))
     if len(table) == 2:
-        table.loc[1, "document"] = _apart(*table["document"])
+        table.loc[1, "document"] = _distinct_name(*table["document"])
     return table.set_index("document").map(_text).T
 
 
-def _apart(document: str, other: str) -> str:
+def _distinct_name(document: str, other: str) -> str:
     """Name of the other document, numbered if both are equal: column names must differ.
 
-    >>> _apart("a", "b"), _apart("a", "a")
+    >>> _distinct_name("a", "b"), _distinct_name("a", "a")
     ('b', 'a (2)')
     """
     return f"{other} (2)" if document == other else other

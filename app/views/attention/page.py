@@ -39,7 +39,7 @@ from shuffleproof.app.views.attention.sentences import summary, verdict
 from shuffleproof.core.answers.list_edit import ListEdit, offered_families
 from shuffleproof.core.answers.trained_rankers import (
     TrainedRanker,
-    as_they_came,
+    in_order_of_arrival,
     list_recipes,
 )
 from shuffleproof.core.errors import ParameterError
@@ -64,11 +64,11 @@ def page() -> None:
         "Attention",
         "Which documents does a ranker attend to, and does the input order change that?",
     )
-    _looked()
+    _sections()
 
 
 @st.fragment
-def _looked() -> None:
+def _sections() -> None:
     """Draw everything below the title; a control redraws only this fragment."""
     with parts.errors_shown(again=True):
         data = scoring.describe(state.data())
@@ -92,7 +92,7 @@ def _nothing_trained(data: str) -> None:
 
 
 def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
-    labels = {ranker.label: ranker for ranker in as_they_came(rankers)}
+    labels = {ranker.label: ranker for ranker in in_order_of_arrival(rankers)}
     default = _first(rankers)
     # Before the widgets, which remove unknown values from the address.
     no_query = state.missing_option("query", data.queries)
@@ -106,12 +106,12 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
         query_list, ranker = _list(data, labels, default)
         change = _change()
         seen = overview(query_list, ranker.key, str(change))
-        wanted = _wanted(seen)
+        wanted = _last_map(seen)
         _chosen_in("sorting", list(SORTED))
         sorting: Sorting = st.selectbox(
             "Sorted by", list(SORTED), format_func=SORTED.__getitem__, key="sorting"
         )
-        _more(seen, wanted)
+        _map_choice(seen, wanted)
     with notices:
         state.instead("query", no_query, query_list.query)
         state.instead("ranker", no_ranker, display_names(labels)[ranker.label])
@@ -120,14 +120,14 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
     with picture:
         answer = verdict(ranker.label, seen.reads, change, seen.changes)
         parts.headline(answer)
-        view = View(_look(change), sorting, cell)
+        view = View(_change_in_words(change), sorting, cell)
         map_ = lay_out(seen, weights, wanted, view)
         drawn = figure.heat(map_.cells)
         _picture(drawn, map_, view)
     parts.note(_caption(query_list, seen, change, wanted), notes)
     if cell is not None:
         opened_cell(query_list, seen, weights, wanted, cell)
-    _looked_at(seen, weights, wanted)
+    _attended(seen, weights, wanted)
     numbers, pictures = heads(query_list, ranker.key)
     parts.finding(summary(ranker.label, numbers, len(seen.documents)))
     _heads(numbers, pictures, wanted)
@@ -140,7 +140,7 @@ def _first(rankers: Sequence[TrainedRanker]) -> TrainedRanker:
     The first shipped SetRank whose documents attend to each other directly; else the first
     SetRank; else the first ranker.
     """
-    came = as_they_came(rankers)
+    came = in_order_of_arrival(rankers)
     setranks = list(filter(_is_setrank, came))
     direct = [
         ranker for ranker in setranks if ranker.is_bundled and FIXED[ranker.name]["block"] == "msab"
@@ -209,7 +209,7 @@ def _short(text: str) -> str:
     return f"{what.get(edit.change_name, edit.change_name)}: {edit.family} {edit.level:g}{draw}"
 
 
-def _wanted(seen: Overview) -> WantedMap:
+def _last_map(seen: Overview) -> WantedMap:
     """Last chosen map, as far as this ranker has it."""
     kind = _chosen_in("map", [name for name, _, _ in seen.kinds])
     blocks, heads = seen.size(kind)
@@ -237,7 +237,7 @@ def _numbers(count: int) -> list[str]:
     return [str(at + 1) for at in range(count)]
 
 
-def _more(seen: Overview, wanted: WantedMap) -> None:
+def _map_choice(seen: Overview, wanted: WantedMap) -> None:
     """Draw the choice of the map, one click away."""
     blocks, heads = seen.size(wanted.kind)
     with st.popover("Map, block and head", icon=":material/grid_on:", width="stretch"):
@@ -257,7 +257,7 @@ def _more(seen: Overview, wanted: WantedMap) -> None:
         parts.note(wanted.of.summary)
 
 
-def _look(change: ListEdit) -> str:
+def _change_in_words(change: ListEdit) -> str:
     """Draw the switch between before, after and difference, and the button that shuffles."""
     _chosen_in("look", list(LOOKS))
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -309,7 +309,7 @@ def _caption(query_list: scoring.List, seen: Overview, change: ListEdit, wanted:
     )
 
 
-def _looked_at(seen: Overview, weights: tuple[np.ndarray, np.ndarray], wanted: WantedMap) -> None:
+def _attended(seen: Overview, weights: tuple[np.ndarray, np.ndarray], wanted: WantedMap) -> None:
     """Draw the table of documents with most of the weight."""
     table = looked_at(seen, weights, wanted)
     if table is None:

@@ -26,7 +26,7 @@ from shuffleproof.core.studies.sections import View
 from shuffleproof.core.studies.tables import Cell
 
 SETS = tuple(name for name, members in NAMED.items() if set(members) <= set(registry.RANKERS))
-SAID = {
+PRESET_WORDS = {
     "table2": "the paper's Table 2",
     "pairwise": "the pairwise rankers",
     "all": "every ranker",
@@ -72,7 +72,7 @@ def rankers(declared: Parameter, now: tuple[str, ...]) -> tuple[str, ...]:
     chosen = st.multiselect(
         "Rankers", options, default=before, wrap=True, accept_new_options=True, key="new.rankers",
         format_func=lambda name: (
-            f"{name}: {SAID[name]}" if name in SAID else with_display_names(name)
+            f"{name}: {PRESET_WORDS[name]}" if name in PRESET_WORDS else with_display_names(name)
         ),
         help=f"{declared.help}. The ideal, the initial ranking and random are always "
         "included. Combine rankers by name: rrf:dlcm+mart, shuffled:dlcm.",

@@ -108,8 +108,8 @@ def page() -> None:
     parts.header("Benchmark", STUDIES["benchmark"].title)
     of_data, of_runs = benchmarks.stored_benchmarks(data), benchmarks.of_runs()
     at_work = job_panel.progress(run.FORM.panel, run.names(data))
-    asked_for_runs = st.query_params.get("study", "") in of_runs
-    if of_data or asked_for_runs:
+    are_runs_chosen = st.query_params.get("study", "") in of_runs
+    if of_data or are_runs_chosen:
         _study(of_data | of_runs)
     elif not at_work:
         with sample_result.draw_sample("benchmark"):
@@ -117,7 +117,7 @@ def page() -> None:
         for key, artefact in of_runs.items():
             words = escaped_sentence(f"Show the comparison of {choice.label(artefact)}")
             st.button(words, key=f"show {key}", on_click=address.pin, args=("study", key))
-    if not asked_for_runs:
+    if not are_runs_chosen:
         shown = choice.study_shown(of_data, benchmarks.shown_first)
         opened = not of_data and not at_work
         # drawn only when open: the cost of many rankers takes a second to compute
@@ -149,9 +149,9 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     with top.notes:
         measure, columns = _measures(artefact)
     chosen = BenchmarkView(artefact, measure, columns, baseline, test)
-    beside = None if baseline == INITIAL else (baseline,)
+    baselines = None if baseline == INITIAL else (baseline,)
     selected = tuple(selection.selected_among(labels))
-    top.says(View((str(measure),), test=test, baselines=beside, rankers=selected))
+    top.says(View((str(measure),), test=test, baselines=baselines, rankers=selected))
     picture = _picture(chosen, top.picture)
     _table(chosen)
     _details(chosen)
@@ -170,9 +170,9 @@ def _measures(artefact: Artefact) -> tuple[Measure, tuple[str, ...]]:
     """Draw the choices of the measure, the columns and their conventions."""
     recipe = artefact.recipe
     offered = choice.offered_measures(recipe)
-    asked_for = map(Measure.parse, recipe["measures"])  # each under default conventions:
+    measures = map(Measure.parse, recipe["measures"])  # each under default conventions:
     usual_columns = list(
-        dict.fromkeys(str(Measure(measure.name, measure.cutoff)) for measure in asked_for)
+        dict.fromkeys(str(Measure(measure.name, measure.cutoff)) for measure in measures)
     )
     with st.container(horizontal=True, vertical_alignment="center", key="convention"):
         words = st.container(width="stretch")

@@ -27,7 +27,7 @@ def section(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
         st.caption("Select one row to open or rename it, several to export or delete them.")
         return
     if len(chosen) == 1:
-        _one(chosen[0], every)
+        _entry_details(chosen[0], every)
     with st.container(horizontal=True, key="library.row"):
         if len(chosen) == 1:
             with st.popover("Rename", icon=":material/edit:", disabled=chosen[0].bundled):
@@ -40,18 +40,18 @@ def section(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
         _delete_button(chosen, every)
     studies = [entry for entry in chosen if entry.key.kind in {"study", "ranker"}]
     if len(chosen) == 1 and studies:
-        _again(studies[0])
+        _reproduction(studies[0])
 
 
-def _one(entry: Entry, every: Sequence[Entry]) -> None:
+def _entry_details(entry: Entry, every: Sequence[Entry]) -> None:
     st.subheader(escaped_sentence(library.entry_name(entry)), anchor=False)
     took = f", {_took(entry)}" if entry.seconds else ""
     shipped = ", built in" if entry.bundled else ""
     size = in_words(entry.artefact.size)
     stored = library.stored_on(entry).strftime("%d %B %Y, %H:%M UTC")
     parts.sentence(f"{KINDS[entry.key.kind].capitalize()}: {entry.summary}.")
-    came = f" · {entry.artefact.imported}" if entry.artefact.imported else ""
-    parts.note(f"{entry.key} · {size} · made {stored}{took}{shipped}{came}")
+    origin = f" · {entry.artefact.imported}" if entry.artefact.imported else ""
+    parts.note(f"{entry.key} · {size} · made {stored}{took}{shipped}{origin}")
     if entry.stale:
         st.warning(escaped_sentence(f"Stale: {entry.stale}."), icon=":material/update:")
     page, address = library.page_of(entry)
@@ -59,8 +59,8 @@ def _one(entry: Entry, every: Sequence[Entry]) -> None:
         parts.link(page, "Open its page", query=address)
     needs = [other.name for other in every if other.key in entry.needs]
     needed = shelf.dependents(every, entry.key)
-    relations = f"Made from: {_named(needs)}. " if needs else ""
-    relations += f"Needed by: {_named([other.name for other in needed])}." if needed else ""
+    relations = f"Made from: {_listed(needs)}. " if needs else ""
+    relations += f"Needed by: {_listed([other.name for other in needed])}." if needed else ""
     if relations:
         parts.sentence(relations)
     with st.expander("Recipe and facts"):
@@ -72,7 +72,7 @@ def _took(entry: Entry) -> str:
     return f"compute time {spent}" if entry.key.kind == "study" else f"took {spent}"
 
 
-def _named(names: Sequence[str], most: int = 8) -> str:
+def _listed(names: Sequence[str], most: int = 8) -> str:
     shown = list(dict.fromkeys(names))
     more = f" and {len(shown) - most} more" if len(shown) > most else ""
     return ", ".join(shown[:most]) + more
@@ -113,7 +113,7 @@ def _report(chosen: Sequence[Entry]) -> None:
     st.code("\n".join(works), language=None, wrap_lines=True)
 
 
-def _again(entry: Entry) -> None:
+def _reproduction(entry: Entry) -> None:
     st.subheader("Make it again")
     parts.command(lambda: library.command(entry))
     if entry.key.kind == "study":
@@ -128,11 +128,11 @@ def _delete_button(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
         "Delete …", icon=":material/delete:", disabled=not removable, key="delete",
         help="" if removable else "Built-in entries cannot be deleted.",
     ):  # fmt: skip
-        _ask(removable, every)
+        _deletion_dialog(removable, every)
 
 
 @st.dialog("Delete from the library?", on_dismiss="rerun")
-def _ask(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
+def _deletion_dialog(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
     state.dialog_opened()
     keys = {entry.key for entry in chosen}
     dependents = {entry.key: entry for key in keys for entry in shelf.dependents(every, key)}
@@ -198,7 +198,7 @@ def noting_errors() -> Generator[None]:
 
 def _exporting(chosen: Sequence[Entry]) -> None:
     """Draw the entries of the archive, their size, and the download."""
-    whole = library.taken_along(chosen)
+    whole = library.with_parts(chosen)
     size = sum(entry.artefact.size for entry in whole)
     names = ", ".join(dict.fromkeys(entry.name for entry in whole))
     parts.sentence(f"{len(whole)} entries with their dependencies, at most {in_words(size)}:")

@@ -45,7 +45,7 @@ def _everything(every: Sequence[Entry]) -> None:
     elif not shown:
         st.info("Nothing fits these filters.", icon=":material/filter_alt_off:")
     else:
-        _said(shown, every)
+        _totals(shown, every)
         chosen_entries.section(_table(shown, every), every)
     _storage()
 
@@ -67,7 +67,7 @@ def _filter(every: Sequence[Entry]) -> Filter:
     return Filter(kind or "", data or "", text.strip())
 
 
-def _said(shown: Sequence[Entry], every: Sequence[Entry]) -> None:
+def _totals(shown: Sequence[Entry], every: Sequence[Entry]) -> None:
     size = sum(entry.artefact.size for entry in shown) / 1e6
     whole = [entry for entry in every if not entry.part]
     seconds = sum(entry.seconds or 0.0 for entry in shown)
@@ -180,7 +180,7 @@ def _importing() -> None:
             "An archive written by `Export`. Every file is checked against its digest; a "
             "damaged archive is refused as a whole. Existing entries stay unchanged."
         )
-        jobs.follow(MINE, _taken)
+        jobs.follow(MINE, _imported)
         files = received_files.new_files("archives", "Archives (zip)", types=["zip"])
         for file in files:
             _hand_in(file.name, file)
@@ -195,10 +195,10 @@ def _hand_in(name: str, file: uploads.Readable) -> None:
     with chosen_entries.noting_errors():
         upload = uploads.spool(services.store(), [(name, file)])
         # The same archive may be imported again after its entries were deleted.
-        job = jobs.anew(IMPORT, {"upload": upload, "name": name})
+        job = jobs.resubmit(IMPORT, {"upload": upload, "name": name})
         st.session_state[MINE] = job.id
 
 
-def _taken(job: Job) -> None:
-    taken = counted(len(job.result["artefacts"]), "entry")
-    st.success(escaped_sentence(f"{job.parameters['name']}: {taken} imported."))
+def _imported(job: Job) -> None:
+    count = counted(len(job.result["artefacts"]), "entry")
+    st.success(escaped_sentence(f"{job.parameters['name']}: {count} imported."))

@@ -93,7 +93,7 @@ def _three(data: FitSize) -> tuple[list[RankerName], str | None, ListRecipe | No
     missing = state.missing_option("train", offered)
     chosen = st.multiselect(
         "Rankers",
-        **address.multiselect("train", address.option_texts(*offered), proposals.TELLING),
+        **address.multiselect("train", address.option_texts(*offered), proposals.CONTRASTING),
         wrap=True, format_func=with_display_names,
         help="One job per ranker. Type to search. Tuned presets follow their ranker.",
     )  # fmt: skip

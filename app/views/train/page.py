@@ -65,7 +65,9 @@ def _learning(data: FitSize, mine: list[Job], table: pd.DataFrame) -> None:
     elif not measured.empty:
         _side_by_side(measured, data)
     if not active and latest and not {job.id[:DIGITS] for job in latest} <= set(wanted):
-        _door("Latest trainings", ", ".join(map(jobs.ranker, latest)), RUNS, _places(latest))
+        _training_links(
+            "Latest trainings", ", ".join(map(jobs.ranker, latest)), RUNS, _address_ids(latest)
+        )
     for job in [job for job in ended if job.state in {"failed", "cancelled"}][:SHOWN]:
         _unfinished(job)
 
@@ -74,12 +76,12 @@ def _ended(mine: list[Job]) -> list[Job]:
     return [job for job in mine if job.ended][:LISTED]
 
 
-def _places(training_jobs: Iterable[Job]) -> list[str]:
+def _address_ids(training_jobs: Iterable[Job]) -> list[str]:
     """Ids of trainings in addresses."""
     return [job.id[:DIGITS] for job in training_jobs]
 
 
-def _door(words: str, what: str, name: str, texts: Sequence[str]) -> None:
+def _training_links(words: str, what: str, name: str, texts: Sequence[str]) -> None:
     """Draw a button that writes a new choice into the address."""
     st.button(
         escaped_sentence(f"{words}: {what}"), key=f"door {name}", type="tertiary",
@@ -94,7 +96,7 @@ def _side_by_side(table: pd.DataFrame, data: FitSize) -> None:
     )
     named = labels.fillna(table["ranker"] + "#" + table["key"].str[7:13])
     frame = pd.DataFrame({"label": named, "value": table["valid"].astype(float)})
-    wanted = set(address.says(COMPARED)) or proposals.standing_out(data.data)
+    wanted = set(address.says(COMPARED)) or proposals.contrasting_rankers(data.data)
     shown = frame[table["key"].isin(wanted)]
     if shown.empty:
         shown = frame.nlargest(SHOWN, "value")
@@ -105,7 +107,9 @@ def _side_by_side(table: pd.DataFrame, data: FitSize) -> None:
     chart(compare_dots(shown), "compared", config=parts.PLAIN)
     parts.convention(CONVENTION, "curves appear here while rankers are trained")
     if len(shown) < len(frame):
-        _door("Side by side", f"all {len(frame)} trained here", COMPARED, table["key"].tolist())
+        _training_links(
+            "Side by side", f"all {len(frame)} trained here", COMPARED, table["key"].tolist()
+        )
 
 
 def _watched(identifiers: list[str]) -> None:
@@ -230,9 +234,9 @@ def _history(mine: list[Job]) -> None:
     if not ended:
         return
 
-    def taken() -> None:
+    def select_trainings() -> None:
         rows = st.session_state["train history"]["selection"]["rows"]
-        address.pin(RUNS, *_places(ended[row] for row in rows))
+        address.pin(RUNS, *_address_ids(ended[row] for row in rows))
 
     st.subheader("History")
     st.caption("Select rows to see their curves above.")
@@ -248,4 +252,4 @@ def _history(mine: list[Job]) -> None:
         for job in ended
     ]
     table = Table(pd.DataFrame(rows, columns=keys(HISTORY)), HISTORY, "Trainings that ended")
-    data_frame(table, "train history", on_select=taken, selection_mode="multi-row")
+    data_frame(table, "train history", on_select=select_trainings, selection_mode="multi-row")

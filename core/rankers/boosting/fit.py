@@ -296,7 +296,7 @@ class _Watched:
         scores = self._scores.astype(np.float32)
         values = evaluate([NDCG], self._valid.dataset, self._valid.lists, scores)
         value, self._done = mean_of(NDCG, values[0]), self._done + 1
-        # Strictly greater: of equal rounds the smallest model is kept
+        # Strictly greater: of equal rounds, keep the smallest model
         if value > self._highest:
             self._highest, self.best = value, self._done
         return value

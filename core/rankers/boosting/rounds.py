@@ -19,7 +19,7 @@ from shuffleproof.core.rankers.boosting.bins import BinnedDocuments
 from shuffleproof.core.rankers.linear.weights import grade_counts, grades_of, pairs_of
 
 SPREAD = 300.0
-"""Scores are taken within ± this around the middle of their list: beyond it weights are 0."""
+"""Scores are clipped to ± this around the middle of their list: beyond it weights are 0."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -124,7 +124,7 @@ def exchange_losses(
     ends = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1].astype(np.int64)  # better and equal ones
     blocks = summed[ends] - summed[ends - counts.astype(np.int64)]
     ideal = blocks @ gains
-    # Documents of one grade may stand in any order of their block: the mean is exact
+    # The order of documents of one grade is arbitrary, so the mean over their block is exact
     means = blocks / np.maximum(counts, 1.0)
     losses = np.zeros((len(levels), len(levels)))
     for better in range(len(levels)):

@@ -66,7 +66,7 @@ LATER: dict[str, Any] = {
 }
 """Fields that came after rankers had been stored, and the values that those were made with.
 
-With such a value a field stands in no recipe, so that what was stored before is found again.
+A field with such a value is left out of recipes, so that earlier rankers keep their keys.
 """
 
 _Presets = tuple[Mapping[str, Architecture], Mapping[str, TrainingRecipe]]

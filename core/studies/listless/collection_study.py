@@ -40,7 +40,7 @@ COSTS = (
 queries of an index: its largest document frequency, dimensions per document, and the share of
 documents without any."""
 
-TELL_UNJUDGED = ("Bpref", "Judged")
+JUDGED_MEASURES = ("Bpref", "Judged")
 """Measures that distinguish unjudged documents from those judged not relevant."""
 
 AnyPlan = TypeVar("AnyPlan", bound="CollectionPlan")
@@ -62,7 +62,7 @@ class CollectionPlan(CellPlan):
             relevant. The first stored studies did not distinguish them; their keys lack this field.
     """
 
-    beside: ClassVar[tuple[str, ...]]
+    further_values: ClassVar[tuple[str, ...]]
     """Values stored for every query after the measures."""
 
     kind: str = field(default="", init=False)
@@ -93,8 +93,8 @@ class CollectionPlan(CellPlan):
             "analysis": repr(indexed.collection.analysis),
             "networks": tuple(retriever_entry(name).network(indexed) for name in retrievers),
             "measures": texts,
-            "stored": (*texts, *cls.beside),
-            "unjudged": tuple(str(parsed) for parsed in measures if parsed.name in TELL_UNJUDGED),
+            "stored": (*texts, *cls.further_values),
+            "unjudged": tuple(str(parsed) for parsed in measures if parsed.name in JUDGED_MEASURES),
             **more,
         }
         return cls(

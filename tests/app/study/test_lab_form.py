@@ -110,6 +110,6 @@ def test_no_job_reads_a_file_of_this_machine(kind, tmp_path):
     small_collection.write(tmp_path / "texts")
     where = tmp_path / ("texts" if of_kind(kind)[1] == "texts" else "judged.csv")
     store = Store(tmp_path / "store", default_store().bundled)
-    with pytest.raises(ArtefactError, match="no such"):
+    with pytest.raises(ArtefactError, match="no stored"):
         jobs.submit(store, kind, {"data": str(where)} | BRIEF[kind])
     assert set(BRIEF[kind]) <= {one.name for one in parameters(LISTLESS[kind])}

@@ -107,7 +107,7 @@ def test_every_kind_of_study_of_the_collection_is_a_choice_here(store):
         page = opened(query={"study": str(one.key)})
         assert not [each for each in page.button if each.key == "newer results"], "all shipped"
         kind = COLLECTION_STUDIES[one.recipe["kind"]]
-        every = list(kind.telling().sections(StudyResult.open(one.path), View()))
+        every = list(kind.sections_module().sections(StudyResult.open(one.path), View()))
         tables = [part for part in every if isinstance(part, Table) and not part.folded]
         columns = [set(frame.value) for frame in page.dataframe]
         assert all(any(set(table.frame) <= own for own in columns) for table in tables)

@@ -85,7 +85,7 @@ def test_a_click_on_every_picture_chooses_a_point_of_the_study(kind, every_study
         "family": {family for _, family, _ in result.points},
         "at": {level for *_, level in result.points},
     }
-    sections = STUDIES[kind].telling().sections(result, View())
+    sections = STUDIES[kind].sections_module().sections(result, View())
     for picture in (one for one in sections if isinstance(one, Picture)):
         figure = json.loads(pictures.draw(picture).to_json())
         marked = [trace["customdata"] for trace in figure["data"] if trace.get("customdata")]

@@ -1,12 +1,12 @@
 """The doctor of rankers: a faulty ranker for every finding, and sound ones with none."""
 
-from itertools import count
+from itertools import count, pairwise
 
 import numpy as np
 import pytest
 
 from shuffleproof.core.checks import doctor
-from shuffleproof.core.checks.first_pass import GIVEN_UP, LEAST
+from shuffleproof.core.checks.first_pass import LEAST, MOST_FAILURES
 from shuffleproof.core.checks.list_forms import ranker_of, sample
 from shuffleproof.core.checks.rankers import examine_ranker
 from shuffleproof.core.cli.arguments import main
@@ -93,6 +93,17 @@ def test_every_fault_is_found_with_its_list_and_what_to_do_and_no_other(code, ra
     assert finding.message.count(". ") >= 1  # what was found, then what to do
 
 
+def test_a_measure_over_fewer_lists_says_how_many_are_left_out():
+    found = {one.code: one for one in doctor.findings(lambda features: -good(features), EVERY)}
+    empty = sum(
+        not EVERY.dataset.labels[EVERY.lists.rows[low:high]].any()
+        for low, high in pairwise(EVERY.lists.offsets)
+    )
+    assert empty
+    words = f"{empty} lists without relevant documents left out"
+    assert words in found["wrong-direction"].message
+
+
 def test_ties_are_told_with_the_best_worst_and_expected_measure():
     (finding,) = doctor.findings(FAULTY["low-precision-ties"][0], EVERY)
     best, worst, expected = (
@@ -120,7 +131,7 @@ def test_a_ranker_that_always_fails_is_left_alone():
         raise ValueError(len(features))
 
     diagnosis = run_to_end(doctor.diagnose(ranker_of(failing), EVERY))
-    assert diagnosis.lists == GIVEN_UP
+    assert diagnosis.lists == MOST_FAILURES
     assert [one.code for one in diagnosis.findings] == ["fails"]
 
 

@@ -162,13 +162,16 @@ def test_runs_and_benchmarks_answer_p_marks_and_differences(answered):
         rows = pd.DataFrame(answer["comparisons"])
         assert set(rows.against) == set(baselines)
         assert set(rows.measure) == {row["measure"] for row in answer["table"]}
-        assert rows[["difference", "p", "low", "high", "effect"]].notna().any().all()
+        assert rows[["difference", "effect"]].notna().any().all()
+        few = any("too few queries for a test (fewer than 5)" in line for line in answer["said"])
+        assert few == (words == CALLS["runs"])
+        assert rows[["p", "low", "high"]].notna().any().all() != few
         assert all(isinstance(row["marks"], str) for row in answer["table"])
         means = {(row["ranker"], row["measure"]): row["mean"] for row in answer["table"]}
         for row in answer["comparisons"]:
             wanted = means[row["ranker"], row["measure"]] - means[row["against"], row["measure"]]
             assert row["difference"] == pytest.approx(wanted, abs=1e-6)
-        assert any("Marks: a above" in line for line in answer["said"])
+        assert few or any("Marks: a above" in line for line in answer["said"])
 
 
 def read(path):

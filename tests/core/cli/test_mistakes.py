@@ -1,7 +1,10 @@
 """Mistakes made on purpose: each is told with its culprit, a remedy and the right exit status."""
 
 import ctypes
+import json
 import shlex
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -56,7 +59,14 @@ MISTAKES = """
 2 | train mine:raises | mine:raises | name it in certify
 2 | train scores:scores.txt | scores.txt | name it in certify
 2 | train rrf:dlcm+nosuch | 'nosuch' | known: dlcm
-1 | train dlcm#12 | ranker-12 | library list
+2 | train dlcm#12 | ranker-12 | library list
+2 | export lamdbamart x.run | lamdbamart | no stored ranker of this name
+1 | doctor nosuch | nosuch: no stored data set, file or folder of this name | library list
+2 | library list --store taken | taken | name the folder of a store
+2 | study nosuch | 'nosuch' | card, retrieval, preferences
+2 | check --baseline later.json --markdown '' | --markdown | name a file
+2 | export study-a6474184bc27382d f.png --figure 9 | --figure 9 | figures 1 (Loss) and 2 (Mean)
+2 | export study-a6474184bc27382d f.csv --digits 5 | --digits | leave out --digits
 2 | train dlcm#zzzz | 'dlcm#zzzz' | dlcm#3f2a91
 2 | tune lamdbamart | 'lamdbamart' | did you mean lambdamart
 2 | tune feature:1 | feature:1 | such as lambdamart
@@ -216,6 +226,31 @@ def test_a_mistake_is_told(told, status, line, culprit, remedy):
     assert remedy in printed.err
     assert "Traceback" not in printed.err
     assert not printed.out
+
+
+def test_a_store_that_is_a_file_is_told_with_what_to_do(told, place, monkeypatch):
+    monkeypatch.setenv("SHUFFLEPROOF_HOME", str(place / "taken" / "store"))
+    ended, printed = told("library list")
+    assert ended == 2
+    assert "taken is a file; name the folder of a store" in printed.err
+
+
+@pytest.mark.parametrize("damage", ["manifest.json", "train.safetensors"])
+def test_showing_a_damaged_entry_fails(told, place, tmp_path, damage):
+    entries = Path(shutil.copytree(place / "store", tmp_path / "store"), "artefacts")
+    entry = next(entries.glob("data-*"))
+    (entry / damage).write_text("{")
+    ended, printed = told(f"library show {entry.name} --store {tmp_path / 'store'}")
+    assert ended == 1
+    assert f"library delete {entry.name}" in printed.err
+
+
+def test_what_users_code_prints_is_no_part_of_the_answer(told, place):
+    (place / "talking.py").write_text("print('hello')\n")
+    ended, printed = told("runs a.run --qrels a.qrels --with talking --json")
+    assert ended == 0
+    assert json.loads(printed.out)["schema"] == "shuffleproof runs"
+    assert "hello" in printed.err
 
 
 def test_there_are_enough_of_them():

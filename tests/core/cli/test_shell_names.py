@@ -19,7 +19,7 @@ from shuffleproof.core.rankers.registry import FEATURE, RANKERS
 from shuffleproof.core.store.artefacts import default_store
 from shuffleproof.core.studies import aligned_text, table_text
 from shuffleproof.core.studies.question import Scope
-from shuffleproof.core.studies.registry import STUDIES
+from shuffleproof.core.studies.registry import EVERY, STUDIES
 from shuffleproof.core.studies.user_names import of, row_name
 
 FIGURE = partial(STUDIES["initial-ranking"], perturbations=(("shuffle", 0.0),))
@@ -142,7 +142,7 @@ def test_lists_are_as_wide_as_the_terminal(words, narrow, capsys):
     plain = "".join(lines)
     for row in in_json(capsys, *words).get("rows", []):
         named = row.get("name", row.get("field", ""))
-        assert named.split()[0] in plain
+        assert (EVERY[named].command_words() if named in EVERY else named.split())[0] in plain
 
 
 @pytest.mark.parametrize("kind", sorted(STUDIES))
@@ -152,7 +152,7 @@ def test_tables_of_studies_are_as_wide_as_the_terminal(kind, narrow):
     from shuffleproof.core.studies.result import StudyResult
     from shuffleproof.core.studies.sections import View, sections_of, tables_in
 
-    sections = sections_of(STUDIES[kind].telling(), StudyResult.open(artefact.path), View())
+    sections = sections_of(STUDIES[kind].sections_module(), StudyResult.open(artefact.path), View())
     tables = list(tables_in(sections))
     assert tables
     for table in tables:

@@ -53,8 +53,11 @@ def test_a_frame_is_the_data_set_that_its_rows_are(tmp_path):
         write(getattr(catalogue.resolve(found.scope.data, store), part), again[part])
     by_files = sp.ingest(None, "files", store=tmp_path, progress=False, **again)
     by_frames = sp.ingest(parts, "frames", store=tmp_path, progress=False)
+    named = {"train": "train", "valid": "validation", "test": "test"}
+    whole = pd.concat([frame.assign(part=named[part]) for part, frame in parts.items()])
+    by_column = opened(whole, tmp_path)
     kept = [store.resolve(one.scope.data, "data").facts["fingerprint"]
-            for one in (by_files, by_frames, found)]  # fmt: skip
+            for one in (by_files, by_frames, by_column, found)]  # fmt: skip
     assert len(set(kept)) == 1
 
 

@@ -40,6 +40,10 @@ def test_a_collection_is_read_in_searched_studied_and_made_a_data_set(tmp_path, 
     assert fold.lists["test"].dataset.features.shape[1] == 3
     with pytest.raises(UnknownNameError, match="retrievers"):
         mine.retrieval(retriever="bm25")
+    varied = mine.retrieval("bm25", vary="queries", noise="typos", levels=[0.5], seeds=1)
+    assert varied.recipe["kind"] == "query-noise"
+    with pytest.raises(UnknownNameError, match="did you mean queries"):
+        mine.retrieval(vary="query-noise")
     with pytest.raises(ArtefactError):
         sp.open_collection("nothing", store=store)
 

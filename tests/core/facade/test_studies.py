@@ -99,7 +99,7 @@ def test_a_result_shows_what_its_page_shows(kind, results):
 def test_a_figure_is_the_one_of_the_report(results):
     result = results["initial-ranking"]
     assert type(result.figure()).__name__ == "Figure"
-    with pytest.raises(UsageError, match="2 figures"):
+    with pytest.raises(UsageError, match=r"figures 1 \(Loss\) and 2 \(Mean\)"):
         result.figure(3)
     with pytest.raises(UsageError, match="has no figure"):
         results["invariance"].figure()

@@ -48,7 +48,7 @@ LOSS, LARGE = card(VALUES - 0.1 + 0.1 * WAVE), {"NDCG@10": 0.02}
         (card(VALUES - 0.005 + 0.01 * WAVE), "soft", 0, "less than 0.01"),
         (card(VALUES + 0.1 + 0.1 * WAVE), "improvement", 0, "+0.1"),
         (card(VALUES), "tie", 0, "unchanged"),
-        (noisy(LOSS, noise=LARGE), "unreliable baseline", 4, "rounding alone"),
+        (noisy(LOSS, noise=LARGE), "unreliable baseline", 4, "rounding of its scores"),
         (noisy(LOSS, noise=LARGE, steady=False), "unreliable baseline", 4, "not deterministic"),
         (noisy(LOSS, noise={"NDCG@10": 0.009}), "regression", 3, "−0.1"),
         (replace(LOSS, conditions={}), "not comparable", 4, "no such condition"),

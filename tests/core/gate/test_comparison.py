@@ -32,7 +32,7 @@ def pair(shift, spread, **more):
         (pair(-0.008, 0.001, noise=0.009), "tie", "no more than rounding"),
         (pair(-0.008, 0.001, noise=0.009, steady=False), "tie", "its own noise"),
         (pair(0.05, 0.05), "improvement", "+0.050"),
-        (pair(-0.05, 0.05, noise=0.02), "unreliable baseline", "rounding alone moves the mean"),
+        (pair(-0.05, 0.05, noise=0.02), "unreliable baseline", "rounding of its scores moves"),
         (pair(-0.05, 0.05, noise=0.02, steady=False), "unreliable baseline", "not deterministic"),
         (Pair(BEFORE[:9], BEFORE[:9] - 0.1), "unreliable baseline", "9 queries that count in both"),
         (Pair(BEFORE, np.full(40, np.nan)), "unreliable baseline", "0 queries"),

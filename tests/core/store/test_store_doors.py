@@ -199,7 +199,7 @@ def test_reserved_names_are_refused_everywhere(made, tmp_path, capsys):
             poisoned(content, called) if place == archive.HEAD else content
         ))  # fmt: skip
         said = refused(capsys, "library", "import", spoilt, "--store", tmp_path / "other")
-        assert f"{name!r}, which is taken" in said
+        assert f"{name!r}, already in use" in said
     assert not list(Store(tmp_path / "other").artefacts())
     place = store.root / "names" / "sample"
     place.write_text(json.dumps({"kind": "ranker", "digest": ranker.key.digest}))

@@ -67,7 +67,7 @@ def test_the_shipped_study_of_each_kind_answers_in_a_sentence(kind):
     of_kind = [one for one in default_store().artefacts("study") if one.recipe["kind"] == kind]
     for artefact in of_kind:
         result = StudyResult.open(artefact.path)
-        told = STUDIES[kind].telling().headline(result, View())
+        told = STUDIES[kind].sections_module().headline(result, View())
         words = [word for word in told.text.split() if word.strip("+%=")]
         assert 3 <= len(words) <= 25
         assert told.text.endswith(".")
@@ -83,4 +83,4 @@ def test_a_study_that_was_stopped_answers_from_what_is_there(kind):
     count = len(result.trials)
     for whole in sorted({1, 2, count // 3, count // 2, count - 1}):
         begun = trials_where(result, [at < whole for at in range(count)])
-        assert STUDIES[kind].telling().headline(begun, View()).text
+        assert STUDIES[kind].sections_module().headline(begun, View()).text

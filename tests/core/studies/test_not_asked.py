@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shuffleproof.core.errors import FixedScoresError, ParameterError, UsageError
-from shuffleproof.core.experiment.precomputed_scores import NOT_ASKED
+from shuffleproof.core.experiment.precomputed_scores import NOT_SCORED
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.store.artefacts import Store
@@ -98,7 +98,7 @@ def test_their_card_has_a_start_and_says_that_nothing_else_was_asked(workbench, 
     result = StudyResult.open(run_to_end(Card((scores, "feature:1"), draws=1).run(workbench)).path)
     frame = card_table.cards(result, FAMILY, "NDCG@10").set_index("ranker")
     own = frame.loc[scores]
-    assert own["worst"] == NOT_ASKED
+    assert own["worst"] == NOT_SCORED
     assert 0 < own["start"] < 1
     assert np.isnan([own[name] for name in ("end", "kept", "area", "cvar", "flip-top-1")]).all()
     assert frame.loc["feature:1", "worst"] == "none (certified)"

@@ -129,7 +129,9 @@ def test_every_kind_tells_what_it_asks_and_what_it_found(kind):
     else:
         assert hasattr(study, "run"), f"study.py of {kind} has no function run"
     for name in ("headline", "sections", "answer"):
-        assert hasattr(question.telling(), name), f"sections.py of {kind} has no function {name}"
+        assert hasattr(question.sections_module(), name), (
+            f"sections.py of {kind} has no function {name}"
+        )
 
 
 @pytest.mark.parametrize("kind", EVERY)
@@ -165,7 +167,7 @@ def test_every_kind_tells_methods_what_it_does(kind):
 @pytest.mark.parametrize("kind", EVERY)
 def test_a_kind_that_shows_p_values_says_that_it_tests(kind):
     result = StudyResult.open(shipped(kind).path)
-    told = EVERY[kind].telling().sections(result, View())
+    told = EVERY[kind].sections_module().sections(result, View())
     keys = {column.key for one in told if isinstance(one, Table) for column in one.columns}
     tests = {key for key in keys if key == "p" or key.endswith("_p")}
     assert EVERY[kind].tested or not tests, f"{kind} shows {tests}: its question is `tested`"

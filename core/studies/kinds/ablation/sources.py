@@ -198,7 +198,7 @@ def differences(base: NeuralSpec, other: NeuralSpec) -> list[Difference]:
         common = [field for field in fields if field in have and field in want]
         changed = {field: want[field] for field in common if have[field] != want[field]}
         if changed:
-            steps.append(Difference(f"{step} {_words(changed)}", changed, sources.get(step, OURS)))
+            steps.append(Difference(f"{step} {_values(changed)}", changed, sources.get(step, OURS)))
     return steps
 
 
@@ -258,7 +258,7 @@ def _without_effect(spec: NeuralSpec) -> frozenset[str]:
     return ordinals | (frozenset() if spec.model.block == "imsab" else ONLY_IMSAB)
 
 
-def _words(changed: Mapping[str, Any]) -> str:
+def _values(changed: Mapping[str, Any]) -> str:
     """Text of changed values: one without its name, several with names; booleans as on and off."""
     words = {name.replace("_", " "): _word(value) for name, value in changed.items()}
     return ", ".join([*words.values()] if len(words) == 1 else map(" ".join, words.items()))

@@ -34,9 +34,9 @@ class Benchmark(Question):
 
     rankers: tuple[str, ...] = parameter(
         ("table2",),
-        "rankers, comma-separated; also the sets table2, pairwise and all, combinations such as "
-        "rrf:dlcm+mart or shuffled:dlcm, and your rankers: imported (scores#digits), files "
-        "(scores:, lightgbm:, xgboost: and a path) and module:function",
+        "rankers, comma-separated; sets: table2, pairwise, all. Combinations: rrf:dlcm+mart, "
+        "shuffled:dlcm. Yours: module:function, scores#digits, or a path after scores:, "
+        "lightgbm: or xgboost:",
         names="rankers",
     )
     seeds: int = parameter(3, "seeds of each ranker", low=1)

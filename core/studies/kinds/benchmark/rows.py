@@ -153,12 +153,12 @@ def pin_content(rows: Sequence[Row], workbenches: Sequence[Workbench]) -> tuple[
             continue
         if row.name.is_scores and len(workbenches) > 1:
             raise UsageError(f"{row.label}: scores in a file belong to one fold; name that fold")
-        digests = [_known_by(workbench, row.name) for workbench in workbenches]
+        digests = [_digest_of(workbench, row.name) for workbench in workbenches]
         fixed.append(replace(row, ranker={FROM: row.label, "digests": digests}))
     return tuple(fixed)
 
 
-def _known_by(workbench: Workbench, name: RankerName) -> str:
+def _digest_of(workbench: Workbench, name: RankerName) -> str:
     """Digest of an external ranker; a random one if its function fails.
 
     Such a row fails and is tried again later, while the other rows are stored.

@@ -18,6 +18,7 @@ from shuffleproof.core.studies.headline import BEST, INCONCLUSIVE
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs
 from shuffleproof.core.studies.kinds.benchmark.rows import GROUPS, tuned_in_words
 from shuffleproof.core.studies.kinds.benchmark.table import (
+    LEAST_QUERIES,
     LETTERS,
     against_baseline,
     comparison,
@@ -37,6 +38,7 @@ from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Cell, Table
 from shuffleproof.core.words import counted, number
 
+TOO_FEW = f"too few queries for a test (fewer than {LEAST_QUERIES})"
 USUAL, ENDS = "NDCG@10", ("ideal", "random")
 
 
@@ -55,14 +57,16 @@ def headline(result: StudyResult, view: View) -> Headline:
     for _, row in differences[differences["ranker"].isin((view.baselines or ())[:1])].iterrows():
         bounds = f"95 % CI {number(-row['high'])} to {number(-row['low'])}, n = {row['n']:,}"
         chance = "" if row["p"] <= ALPHA else ", not significant"
-        beside = RankerName.of(row["ranker"]).display
-        text += f", {number(-row['difference'])} above {beside} ({bounds}{chance})"
+        baseline = RankerName.of(row["ranker"]).display
+        text += f", {number(-row['difference'])} above {baseline} ({bounds}{chance})"
     others = differences[
         (differences["group"] != GROUPS[0]) & differences["ranker"].isin(ranked.index)
     ]
     tied = int((~(others["p"] <= ALPHA)).sum())
     if not len(others):
         return Headline(f"{text}.")
+    if others["p"].isna().all():
+        return Headline(f"{text}; {TOO_FEW}.", INCONCLUSIVE)
     why = f"Ties by {view.test} (Holm, p > {ALPHA:g})."
     if not tied:
         return Headline(f"{text}; all others are significantly lower.", BEST, why)
@@ -142,7 +146,10 @@ def table_notes(result: StudyResult, view: View) -> list[str]:
     bold = "best run" if is_of_runs(result.recipe) else "best of the trained rows"
     lines = [f"{result.facts['data']} · {_runs(result, view.measures[0])} · bold or *: {bold}"]
     lines += [f"{', '.join(names)}: {way}" for way, names in alike.items()]
-    return [*lines, *marks_in_words(view), *remarks(result)]
+    counts = means(result, view.measures)["n"]
+    few = [f"Marks: none, {TOO_FEW}"] * bool(view.baselines)
+    marked = marks_in_words(view) if counts.max() >= LEAST_QUERIES else few
+    return [*lines, *marked, *remarks(result)]
 
 
 def convention(measure: str) -> str:

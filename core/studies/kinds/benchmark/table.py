@@ -42,6 +42,9 @@ from shuffleproof.core.studies.kinds.benchmark.study import RUNS
 from shuffleproof.core.studies.result import StudyResult, by_query, known_mean
 from shuffleproof.core.studies.sections import View
 
+LEAST_QUERIES = 5
+"""Fewest queries of a test. A difference over fewer has no p value, interval or mark."""
+
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 """Marks of rows that differ from the first, second, … baseline."""
 
@@ -193,11 +196,12 @@ def against_baseline(
     if not labels:
         return pd.DataFrame(columns=tables.keys(comparison("")))
     differences = _differences(measure, values, labels, baseline)
+    testable = _testable(differences)
     if test == PAIRED_T:
-        p, low, high = adjusted_tests(differences)
+        p, low, high = adjusted_tests(testable)
     else:
-        p = holm(_p_values(differences, test))
-        low, high = bootstrap_intervals(differences, generator(0, "benchmark", baseline))
+        p = holm(_p_values(testable, test))
+        low, high = bootstrap_intervals(testable, generator(0, "benchmark", baseline))
     rows = []
     for at, label in enumerate(labels):
         counts = win_tie_loss(values[baseline], values[label], tolerance=1e-6)
@@ -234,7 +238,7 @@ def marks(result: StudyResult, view: View) -> pd.DataFrame:
     frame = pd.DataFrame(rows, columns=["ranker", "measure", "letter"])
     if not rows:
         return frame.rename(columns={"letter": "marks"})
-    raw = pd.Series(_p_values(np.stack(differences), view.test))
+    raw = pd.Series(_p_values(_testable(np.stack(differences)), view.test))
     # One family of hypotheses per baseline: all rankers and measures compared with it
     p = raw.groupby(frame["letter"]).transform(lambda values: holm(values.to_numpy(np.float64)))
     above = np.nansum(differences, axis=1) > 0
@@ -288,6 +292,14 @@ def _differences(
     if Measure.parse(measure).empty == "nan":
         differences[np.isnan(differences).any(axis=1)] = np.nan
     return differences
+
+
+def _testable(
+    differences: Float64[np.ndarray, "rankers queries"],
+) -> Float64[np.ndarray, "rankers queries"]:
+    """Differences, NaN in rows of fewer than LEAST_QUERIES."""
+    counts = (~np.isnan(differences)).sum(axis=1, keepdims=True)
+    return np.where(counts >= LEAST_QUERIES, differences, np.nan)
 
 
 def check_baselines(baselines: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float64
 
-from shuffleproof.core.experiment.precomputed_scores import NOT_ASKED
+from shuffleproof.core.experiment.precomputed_scores import NOT_SCORED
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.metrics.robustness import (
@@ -22,7 +22,7 @@ from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.headline import ROBUST, TIERS, losses, under
+from shuffleproof.core.studies.headline import ROBUST, TIERS, Loss, level_in_words, losses
 from shuffleproof.core.studies.headline import headline as of_losses
 from shuffleproof.core.studies.kinds.card.study import FLIPS, TIMED_LISTS, TIMINGS
 from shuffleproof.core.studies.noise import within_noise
@@ -56,7 +56,16 @@ UNREAD = (
 CERTIFIED, NO_WORST = "none (certified)", "none"
 """No query lost anything; `certified`: none can (`kinds.invariance.certificate`)."""
 
-INTERVAL = "95 % interval over queries (bootstrap, rankers paired)."
+CONVENTIONS = (
+    f"CVaR {percent(RISK)}, worst query and flips at the last level",
+    f"time: median of {TIMINGS} scorings of up to {TIMED_LISTS} lists in batches",
+    "interval of the kept share: paired t, adjusted by Holm for the compared rankers",
+    f"interval of the area: {RESAMPLES:,} resamples of the queries, rankers paired",
+)
+"""Conventions of single columns."""
+
+KEPT_INTERVAL = "95 % interval of the headline's test: paired t, adjusted by Holm."
+AREA_INTERVAL = "95 % interval over queries (bootstrap, rankers paired)."
 
 
 def headline(result: StudyResult, view: View) -> Headline:
@@ -68,7 +77,7 @@ def headline(result: StudyResult, view: View) -> Headline:
             continue
         points = _Points(result, family, measure)
         for label in view.compared_labels(points.curves):
-            point = (label, under(family, level))
+            point = (label, level_in_words(family, level))
             values[point] = (points.values[label][0], points.values[label][-1])
             noisy += [point] if within_noise(result, label, family, level) else []
             certified += [label] if points.is_certified(label) else []
@@ -81,18 +90,18 @@ def headline(result: StudyResult, view: View) -> Headline:
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """Sections of the result, in display order."""
-    measure = view.measure(result)
-    for family, level in _last_levels(result).items():
+    measure, families = view.measure(result), _last_levels(result)
+    for family, level in families.items():
         if view.family not in {"", family}:
             continue
         frame = cards(result, family, measure)
         yield Picture("cards", (frame, measure, f"{family} {level:g}"))
-        if not view.family:  # with one family the headline already has this sentence
+        if len(families) > 1 and not view.family:  # else the headline has this sentence
             yield Finding(headline(result, replace(view, family=family)).text)
         unread = frame["worst"].isin([CERTIFIED]) | (frame["ranker"] == INITIAL)
         yield replace(shown_cards(frame, family), detail=bool(unread.all()))
-    yield Convention.of(measure, len(result.query_ids), _draws(result))
-    yield Details("Conventions", _conventions())
+    yield Convention(f"{measure}, {counted(len(result.query_ids), 'query')}, {_draws(result)}")
+    yield Details("Conventions", [Measure.parse(measure).convention(), *CONVENTIONS])
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
@@ -111,13 +120,13 @@ def _last_levels(result: StudyResult) -> dict[str, float]:
     return {str(family): float(level) for family, level in result.recipe["perturbations"]}
 
 
-def resampled_shares(
+def resampled_areas(
     values: Mapping[str, Float64[np.ndarray, "levels queries"]],
     distance: Float64[np.ndarray, " levels"],
     draws: np.random.Generator,
     resamples: int = RESAMPLES,
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Bootstrap the shares of every ranker, with the same resampled queries for all.
+) -> pd.DataFrame:
+    """Bootstrap the area under every ranker's curve, with the same resampled queries for all.
 
     Args:
         values: per level and query, by ranker; NaN where a query does not count. The first level
@@ -127,22 +136,20 @@ def resampled_shares(
         resamples: number of resamples.
 
     Returns:
-        Kept share (mean at the last level / unperturbed mean), and the area under the curve of
-        that mean. Both have one column per ranker and one row per resample.
+        Area under the curve mean / unperturbed mean: one column per ranker, one row per resample.
 
     >>> values = {"a": np.array([[1.0, 0.5], [0.5, 0.25]])}
-    >>> kept, area = resampled_shares(values, np.array([0.0, 1.0]), np.random.default_rng(0), 50)
-    >>> percentiles(kept["a"]), percentiles(area["a"])
-    ((0.5, 0.5), (0.75, 0.75))
+    >>> area = resampled_areas(values, np.array([0.0, 1.0]), np.random.default_rng(0), 50)
+    >>> percentiles(area["a"])
+    (0.75, 0.75)
     """
     # All rankers and levels in one array, so that each resample uses the same queries
     every_curve = np.concatenate(list(values.values()))
     means = resampled_means(every_curve, draws, resamples)
     curves = means.reshape(-1, len(values), len(distance))
-    with np.errstate(invalid="ignore", divide="ignore"):  # a mean of 0 has no kept share: NaN
-        shares = curves[..., -1] / curves[..., 0]
-        area = area_under_curve(distance, curves) / curves[..., 0]
-    return pd.DataFrame(shares, columns=[*values]), pd.DataFrame(area, columns=[*values])
+    with np.errstate(invalid="ignore", divide="ignore"):  # no area above a mean of 0: NaN
+        areas = area_under_curve(distance, curves) / curves[..., 0]
+    return pd.DataFrame(areas, columns=[*values])
 
 
 def percentiles(values: pd.Series) -> tuple[float, float]:
@@ -163,18 +170,18 @@ def columns(unit: str = "") -> tuple[tables.Column, ...]:
         column("start", "Start", value, "Mean on the unchanged lists."),
         column("end", "End", value, "Mean at the last level."),
         column("kept", "Kept", tables.SHARE, "End as a share of start."),
-        *tables.bounds("kept_low", "kept_high", tables.SHARE, INTERVAL),
+        *tables.bounds("kept_low", "kept_high", tables.SHARE, KEPT_INTERVAL, detail=detail),
         column("area", "Area", value, "Under the curve; 1: no loss at any level.", detail),
-        *tables.bounds("area_low", "area_high", words=INTERVAL, detail=detail),
+        *tables.bounds("area_low", "area_high", words=AREA_INTERVAL, detail=detail),
         column("below_initial", "Below initial", tables.LEVEL, below),
         column("cvar", "CVaR 5 %", tables.CHANGE, "Mean change of the worst 5 %.", detail),
-        column("worst", "Worst query"),
+        column("worst", "Worst query", detail=detail),
         column("worst_change", "its change", tables.CHANGE, "", detail),
         *(
             column(
                 name, f"top {depth} flips", tables.SHARE,
                 f"Share of the first {depth} documents that changed.",
-                depth == 1,
+                detail,
             )
             for name, depth in FLIPS.items()
         ),
@@ -186,7 +193,7 @@ def columns(unit: str = "") -> tuple[tables.Column, ...]:
 def shown_cards(frame: pd.DataFrame, family: str) -> tables.Table:
     """Cards as a table to display."""
     unit = entry_of(family).unit
-    title = f"Robustness cards under {family} ({unit})"
+    title = f"Cards under {family} ({unit})"
     return tables.Table(frame, columns(unit), title)
 
 
@@ -200,26 +207,17 @@ def cards(result: StudyResult, family: str, measure: str) -> pd.DataFrame:
     if not points.curves:
         return pd.DataFrame(columns=tables.keys(columns()))
     rows = [_card(points, label) for label in points.curves]
-    rows += [_not_asked(points, label) for label in points.labels if RankerName.of(label).is_scores]
+    rows += [_file_card(points, label) for label in points.labels if RankerName.of(label).is_scores]
     return pd.DataFrame(rows, columns=tables.keys(columns()))
 
 
 def convention(result: StudyResult, measure: str) -> str:
     """Convention of the cards' numbers."""
-    return Convention.of(measure, len(result.query_ids), _draws(result), *_conventions()).text
+    return Convention.of(measure, len(result.query_ids), _draws(result), *CONVENTIONS).text
 
 
 def _draws(result: StudyResult) -> str:
     return f"{counted(result.recipe['draws'], 'draw')} per level"
-
-
-def _conventions() -> list[str]:
-    """Conventions of single columns."""
-    return [
-        f"CVaR {percent(RISK)}, worst query and flips at the last level",
-        f"time: median of {TIMINGS} scorings of up to {TIMED_LISTS} lists in batches",
-        f"intervals: {RESAMPLES:,} resamples of the queries, rankers paired",
-    ]
 
 
 @dataclass(frozen=True)
@@ -268,9 +266,16 @@ class _Points:
         }
 
     @cached_property
-    def shares(self) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Kept shares and areas of every ranker over resampled queries."""
-        return resampled_shares(self.values, self.distance, generator(0, "card"))
+    def tests(self) -> dict[str, Loss]:
+        """Loss at the last level by ranker, tested as in the headline: apart from the initial."""
+        ends = {(label, ""): (values[0], values[-1]) for label, values in self.values.items()}
+        initial = {point: ends.pop(point) for point in [*ends] if point[0] == INITIAL}
+        return {loss.ranker: loss for loss in [*losses(ends), *losses(initial)]}
+
+    @cached_property
+    def areas(self) -> pd.DataFrame:
+        """Areas under the curve of every ranker over resampled queries."""
+        return resampled_areas(self.values, self.distance, generator(0, "card"))
 
     def mean(self, values: Float64[np.ndarray, " queries"]) -> float:
         """Mean under the measure's convention."""
@@ -293,25 +298,24 @@ def _card(points: _Points, label: str) -> dict[str, Any]:
     result, last, curve = points.result, points.levels[-1], points.curves[label]
     change = points.values[label][-1] - points.values[label][0]
     worst = worst_query(change) if np.nanmin(change, initial=0.0) < 0 else None
-    unhurt = CERTIFIED if points.is_certified(label) else NO_WORST
+    no_loss = CERTIFIED if points.is_certified(label) else NO_WORST
     apart = RankerName.of(label).is_scored_apart
     times = result.facts.get(OWN_PROCESS if apart else "milliseconds_a_list", {})
-    start, (kept, area) = curve[0], points.shares
-    kept_low, kept_high = percentiles(kept[label])
-    area_low, area_high = percentiles(area[label])
+    start, test = curve[0], points.tests.get(label)
+    area_low, area_high = percentiles(points.areas[label])
     return {
         "ranker": label,
         "start": start,
         "end": curve[-1],
         "kept": curve[-1] / start if start else float("nan"),
-        "kept_low": kept_low,
-        "kept_high": kept_high,
+        "kept_low": 1 - test.high if test and start else float("nan"),
+        "kept_high": 1 - test.low if test and start else float("nan"),
         "area": float(area_under_curve(points.distance, curve, start or np.nan)),
         "area_low": area_low,
         "area_high": area_high,
         "below_initial": _level_below_initial(points, label),
         "cvar": conditional_value_at_risk(change, RISK),
-        "worst": unhurt if worst is None else result.query_ids[worst],
+        "worst": no_loss if worst is None else result.query_ids[worst],
         "worst_change": 0.0 if worst is None else float(change[worst]),
         **{name: known_mean(points.at(label, last, name)) for name in FLIPS},
         "milliseconds_a_list": times.get(label, float("nan")),
@@ -319,10 +323,10 @@ def _card(points: _Points, label: str) -> dict[str, Any]:
     }
 
 
-def _not_asked(points: _Points, label: str) -> dict[str, Any]:
+def _file_card(points: _Points, label: str) -> dict[str, Any]:
     """Card of scores in a file: only their quality, since they cannot score other lists."""
     start = points.mean(points.at(label, points.levels[0], points.measure))
-    known = {"ranker": label, "start": start, "worst": NOT_ASKED, "noise": ""}
+    known = {"ranker": label, "start": start, "worst": NOT_SCORED, "noise": ""}
     return dict.fromkeys(tables.keys(columns()), float("nan")) | known
 
 

@@ -90,8 +90,8 @@ def run(workbench: Workbench, question: Card) -> Generator[Progress, None, Artef
     records, rankers = workbench.store.records, OpenRankers(entered)
 
     def work(facts: dict[str, Any]) -> Generator[Progress, None, StudyResult]:
-        asked_for = [Measure.parse(text) for text in study.stored_measures if text not in OWN]
-        step = measured_by(asked_for, answer_changes)
+        relevance = [Measure.parse(text) for text in study.stored_measures if text not in OWN]
+        step = measured_by(relevance, answer_changes)
         result = yield from _run_trials(study, base, rankers, records, step)
         facts |= {
             "certificates": _certificates(result, base, rankers),

@@ -18,11 +18,11 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.metrics.significance import ALPHA, PairedTest, holm, paired_t
 from shuffleproof.core.perturb.registry import entry_of
-from shuffleproof.core.rankers.name import INITIAL, RankerName, with_display_names
+from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.rankers.neural.recipes import rankings_of
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.headline import headline as of_losses
-from shuffleproof.core.studies.headline import losses
+from shuffleproof.core.studies.headline import level_in_words, losses
 from shuffleproof.core.studies.noise import within_noise
 from shuffleproof.core.studies.paired_differences import (
     claim_text,
@@ -42,12 +42,6 @@ from shuffleproof.core.studies.sections import (
 from shuffleproof.core.studies.table_text import records
 
 NO_TEST = PairedTest(float("nan"), float("nan"), float("nan"), 0)
-
-
-def _level_in_words(family: str, level: float) -> str:
-    """Level of a family, worded as the end of a sentence."""
-    words = f"{level:g} {family}" if entry_of(family).whole else f"{family} at {level:g}"
-    return f"under {with_display_names(words)}"
 
 
 def _levels(result: StudyResult, family: str) -> list[float]:
@@ -124,7 +118,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     """Largest and smallest loss of the rankers, at the last level of a family."""
     family = view.family or str(result.recipe["perturbations"][0][0])
     measure, levels = view.measure(result), _levels(result, family)
-    how = _level_in_words(family, levels[-1])
+    how = level_in_words(family, levels[-1])
     labels = view.compared_labels(result.rankers_at(family, levels[-1]))
     values = {
         (label, how): (

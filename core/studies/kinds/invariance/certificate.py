@@ -53,7 +53,7 @@ class Certificate:
 
     Attributes:
         ranker: its label.
-        reads: inputs that it declares.
+        reads: inputs that can change a score (`core.rankers.base.Input`), declared or assumed.
         verdict: over all lists.
         reasons: for a verdict other than `invariant`, in words.
         theorem: proof that the order cannot matter, and its checked conditions; None without a
@@ -91,9 +91,9 @@ class Certificate:
         loss: loss of NDCG@10 under random orders: `before`, `mean`, `low` and `high` (95 %); None
             if it was not measured.
         deterministic: True if the same order always gave the same scores.
-        witness: two input orders of one list that it ranks differently, if it is not invariant:
-            `query`, `moved` (documents that passed another), and for `own` and `other` the first
-            documents of the `order`, and of the `ranking` from the first `rank` that differs.
+        witness: for a ranker that is not invariant, two input orders of one list, ranked
+            differently: `query`, `moved` (documents that passed another), and `rank`, the first
+            difference. `own` and `other` hold the first documents of `order` and `ranking`.
         noise_p: for other rankers, the p value that other orders change no more than the same
             order does (paired t over lists); else NaN.
     """
@@ -163,14 +163,15 @@ class Certificate:
         return " and ".join(words for name, words in NAMING.items() if name in self.reads)
 
     def _verdict(self) -> Iterator[str]:
+        orders = self.distinct_orders + self._other_orders()
         if self.verdict == NOT:
-            yield f"{self.ranker} is not invariant: {'; '.join(self.reasons)}."
+            reasons = "; ".join(self.reasons)
+            yield f"{self.ranker} is not invariant under {counted(orders, 'order')}: {reasons}."
             return
         if self.verdict == INCONCLUSIVE:
             yield f"{self.ranker} is inconclusive: {'; '.join(self.reasons)}."
             return
         beyond = " by more than rounding" if self.max_score_deviation else ""
-        orders = self.distinct_orders + self._other_orders()
         yield (
             f"{self.ranker} is invariant: none of "
             f"{counted(orders, 'order')} of {counted(self.informative, 'list')} changed the "
@@ -190,14 +191,14 @@ class Certificate:
         """Two orders of one list that the ranker ranks differently; empty if it is invariant."""
         if self.witness is None:
             return []
-        sides = [self.witness["own"], self.witness["other"]]
-        orders = [" ".join(side["order"]) for side in sides]
-        width = max(map(len, orders))
-        return [f"Query {self.witness['query']}, shown in two orders:"] + [
-            f"  input {order:{width}} …  from rank {self.witness['rank']} "
-            f"{' '.join(side['ranking'])} …"
-            for order, side in zip(orders, sides, strict=True)
+        shown = [
+            (" ".join(side["order"][:2]), " ".join(side["ranking"][:3]))
+            for side in (self.witness["own"], self.witness["other"])
         ]
+        width = max(len(order) for order, _ in shown)
+        start = f" from rank {self.witness['rank']}" if self.witness["rank"] > 1 else ""
+        head = f"Worst list, query {self.witness['query']}: input → ranking{start}"
+        return [head, *(f"  {order:{width}} … → {ranking}" for order, ranking in shown)]
 
     @property
     def loss_tier(self) -> str:

@@ -119,13 +119,13 @@ def examine(
 
     Returns:
         The values, and these facts. Sizes: `numeric_floor` (largest floor of any score),
-        `largest_score`, `precision` (smallest type that holds the scores), `half_steps` (largest
-        change in steps of a half-precision type), `exact_change` (change of float64 scores by an
-        order, as a share of the list's largest; None without such scores).
+        `largest_score`, `precision` (smallest type that holds the scores).
+        Changes: `half_steps` (the largest, in steps of a half-precision type), `exact_change`
+        (of float64 scores, as a share of the list's largest score; None without such scores).
         Numbers of lists: `unstable` (scores differ without a change), `company` (scores depend on
-        the lists scored with them), `padding` (scores depend on the padding; None without any),
-        `state` (a fresh process scores differently), `own_rounding` (the ranker's own rounding may
-        explain the changes), `noise_lists` (other orders clearly change more).
+        the lists scored with them), `padding` (scores depend on the padding; None without any).
+        Also `state` (a fresh process scores differently), `own_rounding` (the ranker's own
+        rounding may explain the changes), `noise_lists` (other orders clearly change more).
         Noise: `repeat_change` (largest difference of a document's scores in one order; 0 for our
         rankers), `noise_p` (paired t over lists: other orders change more than the same order; None
         if nothing is unstable), `noise_more` (they change more).
@@ -138,22 +138,22 @@ def examine(
     Raises:
         DataError: a score is NaN.
     """
-    lists, asking = base.lists, ScoringRequest(ranker, base)
-    ranker = asking.ranker
+    lists, request = base.lists, ScoringRequest(ranker, base)
+    ranker = request.ranker
     # Half of the repeats come before the other orders, half after, to detect a changing state
-    as_is, *repeats = (asking.score_order(lists) for _ in range(1 + REPEATS // 2))
-    permuted = asking.all_here(variants)
-    repeats += [asking.score_order(lists) for _ in range(REPEATS - len(repeats))]
+    as_is, *repeats = (request.score_order(lists) for _ in range(1 + REPEATS // 2))
+    permuted = request.all_here(variants)
+    repeats += [request.score_order(lists) for _ in range(REPEATS - len(repeats))]
     floor, company = score_floor.measure_floor(ranker, base, as_is.scores)
     repeat_changes = [difference(as_is.scores, repeat.scores) for repeat in repeats]
     unstable, state = _lists_beyond(lists, repeat_changes, floor), np.zeros(len(lists), dtype=bool)
-    company |= _changed_alone(asking, permuted, floor)
-    padding = _padding(asking, as_is, floor)
+    company |= _changed_alone(request, permuted, floor)
+    padding = _padding(request, as_is, floor)
     before, compared = as_is, list(permuted)
-    if asking.afresh:
-        before, fresh_variants = asking.fresh(lists), variants[:FRESH]
+    if request.afresh:
+        before, fresh_variants = request.fresh(lists), variants[:FRESH]
         fresh = [
-            asking.fresh(variant, 1 if variant is fresh_variants[-1] else None)
+            request.fresh(variant, 1 if variant is fresh_variants[-1] else None)
             for variant in fresh_variants
         ]
         pairs = zip((as_is, *permuted), (before, *fresh), strict=False)
@@ -161,14 +161,14 @@ def examine(
             state = _lists_beyond(lists, [difference(a.scores, b.scores) for a, b in pairs], floor)
         compared[: len(fresh)] = fresh
     # Another process must give the same scores, else the function depends on its state
-    if asking.scores_here is not None and not unstable.any():
-        state |= _lists_beyond(lists, [difference(asking.scores_here, as_is.scores)], floor)
+    if request.scores_here is not None and not unstable.any():
+        state |= _lists_beyond(lists, [difference(request.scores_here, as_is.scores)], floor)
     several = -(-len(variants) // 2)
     orders = systematic(base, as_is.scores, several)
     names = [name for name, _ in orders]
-    rare = _rare(asking, names, [(arranged or lists.shown_as)(order) for _, order in orders])
+    rare = _rare(request, names, [(arranged or lists.shown_as)(order) for _, order in orders])
     random_orders, systematic_orders = (
-        _Comparison(asking, base, before.scores, scored, floor).excused()
+        _Comparison(request, base, before.scores, scored, floor).excused()
         for scored in (compared, rare)
     )
     unstable |= random_orders.not_confirmed() | systematic_orders.not_confirmed()
@@ -182,7 +182,7 @@ def examine(
         "numeric_floor": float(random_orders.floor.doubt.max(initial=0.0)),
         "largest_score": float(np.abs(before.scores[np.isfinite(before.scores)]).max(initial=0.0)),
         "unstable": int(unstable.sum()),
-        "repeat_change": 0.0 if asking.ours else float(np.max(repeat_changes, initial=0.0)),
+        "repeat_change": 0.0 if request.ours else float(np.max(repeat_changes, initial=0.0)),
         "company": int(company.sum()),
         "padding": None if padding is None else int(padding.sum()),
         "state": int(state.sum()),
@@ -196,12 +196,12 @@ def examine(
             systematic_values,
         ),
         "scorings": 1 + REPEATS + len(variants),
-        "lists_scored": asking.scored + len(lists),
-        "fresh_processes": asking.processes,
-        "ours": asking.ours,
-        "no_memory": asking.no_memory,
-        "places": asking.places() if isinstance(asking.ranker, CallableRanker) else None,
-        "training_mode": bool(getattr(asking.ranker, "training_mode", False)),
+        "lists_scored": request.scored + len(lists),
+        "fresh_processes": request.processes,
+        "ours": request.ours,
+        "no_memory": request.no_memory,
+        "places": request.places() if isinstance(request.ranker, CallableRanker) else None,
+        "training_mode": bool(getattr(request.ranker, "training_mode", False)),
         "precision": _precision(before.scores),
         "half_steps": random_orders.half_steps(),
         "witness": _witness(
@@ -261,16 +261,16 @@ def _witness(
 
 
 def _rare(
-    asking: ScoringRequest, names: Sequence[str], shown: Sequence[CandidateLists]
+    request: ScoringRequest, names: Sequence[str], shown: Sequence[CandidateLists]
 ) -> list[ScoredOrder]:
     """Score systematic orders; fresh processes score a few of each large family, all of others."""
-    if not asking.afresh:
-        return asking.all_here(shown)
+    if not request.afresh:
+        return request.all_here(shown)
     large, here = {NEIGHBOURS: FRESH_OF_FAMILY, SORTED: FRESH_OF_FAMILY}, list[ScoredOrder]()
     for name, variant in zip(names, shown, strict=True):
         left = large.get(name, 1)
         large |= {name: left - 1} if name in large else {}
-        here.append(asking.fresh(variant) if left > 0 else asking.score_order(variant))
+        here.append(request.fresh(variant) if left > 0 else request.score_order(variant))
     return here
 
 
@@ -327,54 +327,54 @@ def _loss(
 
 
 def _changed_alone(
-    asking: ScoringRequest, permuted: Sequence[ScoredOrder], floor: Floor
+    request: ScoringRequest, permuted: Sequence[ScoredOrder], floor: Floor
 ) -> Bool[np.ndarray, " lists"]:
     """Mask of the lists, of a small sample, whose scores change when they are scored alone."""
-    lists = asking.base.lists
+    lists = request.base.lists
     differing = np.zeros(len(lists), dtype=bool)
     sample = np.unique(np.linspace(0, len(lists) - 1, ALONE).astype(np.int64)) if len(lists) else ()
     for place in sample if permuted else ():
         single, arranged = (side.select(np.array([place])) for side in (lists, permuted[0].shown))
-        scores = asking.ranker.score(asking.base.dataset, arranged)
+        scores = request.ranker.score(request.base.dataset, arranged)
         inside = slice(lists.offsets[place], lists.offsets[place + 1])
         changes = np.zeros(len(lists.rows))
         changes[inside] = difference(permuted[0].scores[inside], as_in(single, arranged, scores))
         beyond = _lists_beyond(lists, [changes], floor)
-        if beyond.any() and not _is_rounding_alone(asking, permuted[0], place, changes.max()):
+        if beyond.any() and not _is_rounding_alone(request, permuted[0], place, changes.max()):
             differing |= beyond
-    asking.scored += len(sample)
+    request.scored += len(sample)
     return differing
 
 
 def _is_rounding_alone(
-    asking: ScoringRequest, order: ScoredOrder, place: np.int64, change: float
+    request: ScoringRequest, order: ScoredOrder, place: np.int64, change: float
 ) -> bool:
     """True if a small change of a list scored alone is absent from its float64 scores."""
-    exactly, lists = getattr(asking.ranker, "exact_scores", None), asking.base.lists
+    exactly, lists = getattr(request.ranker, "exact_scores", None), request.base.lists
     spread = rounding.scales(lists.offsets, order.scores).spread[place]
     if exactly is None or change > EXCUSED * spread:
         return False
-    beside = np.unique([0, place, len(lists) - 1])  # the list together with two others
-    company, alone = (order.shown.select(chosen) for chosen in (beside, np.array([place])))
-    first = company.offsets[np.searchsorted(beside, place)]
-    in_company = exactly(asking.base.dataset, company)[first : first + len(alone.rows)]
-    by_itself = exactly(asking.base.dataset, alone)
+    chosen_lists = np.unique([0, place, len(lists) - 1])  # the list together with two others
+    company, alone = (order.shown.select(chosen) for chosen in (chosen_lists, np.array([place])))
+    first = company.offsets[np.searchsorted(chosen_lists, place)]
+    in_company = exactly(request.base.dataset, company)[first : first + len(alone.rows)]
+    by_itself = exactly(request.base.dataset, alone)
     return bool((largest_changes(alone.offsets, in_company, by_itself) <= EXACT).all())
 
 
 def _padding(
-    asking: ScoringRequest, as_is: ScoredOrder, floor: Floor
+    request: ScoringRequest, as_is: ScoredOrder, floor: Floor
 ) -> Bool[np.ndarray, " lists"] | None:
     """Mask of the lists whose scores change with their padding; None if the ranker sees none."""
-    padded = getattr(asking.ranker, "padded", None)
+    padded = getattr(request.ranker, "padded", None)
     if padded is None:  # one of our rankers: scoring with other lists has varied its padding
         return np.zeros(len(as_is.shown), dtype=bool)
     ranker = padded()
     if ranker is None or not len(as_is.scores):
         return None
-    asking.scored += len(as_is.shown)
+    request.scored += len(as_is.shown)
     try:
-        scores = ranker.score(asking.base.dataset, as_is.shown)
+        scores = ranker.score(request.base.dataset, as_is.shown)
     except ShuffleproofError:  # it takes no padding, so it never sees any
         return None
     return _lists_beyond(as_is.shown, [difference(as_is.scores, scores)], floor)
@@ -384,7 +384,7 @@ def _padding(
 class _Comparison:
     """Scores of the lists in their own order and in other orders, by document."""
 
-    asking: ScoringRequest
+    request: ScoringRequest
     base: JudgedLists
     before: np.ndarray
     orders: Sequence[ScoredOrder]
@@ -393,7 +393,7 @@ class _Comparison:
     @property
     def _exact_scores(self) -> Any:
         """Function for the ranker's scores in float64, if it has one."""
-        return getattr(self.asking.ranker, "exact_scores", None)
+        return getattr(self.request.ranker, "exact_scores", None)
 
     @cached_property
     def changed(self) -> list[Float64[np.ndarray, " candidates"]]:
@@ -413,10 +413,10 @@ class _Comparison:
         changed = np.flatnonzero(
             _lists_beyond(self.base.lists, self.changed, self.floor, doubt=True)
         )
-        if self.asking.ours or not len(changed) or self._exact_scores is not None:
+        if self.request.ours or not len(changed) or self._exact_scores is not None:
             return np.zeros(len(self.before))
-        self.asking.scored += score_floor.DRAWS * len(changed)
-        return score_floor.own_rounding(self.asking.another(), self.base, changed, self.before)
+        self.request.scored += score_floor.DRAWS * len(changed)
+        return score_floor.own_rounding(self.request.another(), self.base, changed, self.before)
 
     def values(self, kinds: np.ndarray) -> list[Float64[np.ndarray, "measures lists"]]:
         """MEASURES of each list, for each order; `kinds` as from `kinds_of`."""
@@ -499,7 +499,7 @@ class _Comparison:
             side.select(sample) for side in (self.base.lists, self.orders[order].shown)
         )
         pair = (JudgedLists(self.base.dataset, side) for side in (lists, arranged))
-        return float(exact_changes(self.asking.ranker, *pair).max())
+        return float(exact_changes(self.request.ranker, *pair).max())
 
     def not_confirmed(self) -> Bool[np.ndarray, " lists"]:
         """Mask of the lists whose worst order has other scores when it is scored once more."""
@@ -510,7 +510,7 @@ class _Comparison:
             return unconfirmed
         orders, counts = np.unique(self.largest.argmax(axis=0)[over_floor], return_counts=True)
         for at in orders[np.argsort(-counts, kind="stable")][:CONFIRMED]:
-            repeated = self.asking.repeat(self.orders[at])
+            repeated = self.request.repeat(self.orders[at])
             unconfirmed |= _lists_beyond(
                 lists, [difference(repeated.scores, self.orders[at].scores)], self.floor
             )
@@ -631,7 +631,7 @@ def order_facts(
         that it changed (`changed`); the lists with a change (`moved`), with a possible change
         (`doubtful`), and with any change of a score (`stirred`).
     """
-    moved, doubtful, stirred = (np.zeros(len(lists), dtype=bool) for _ in range(3))
+    moved, doubtful, rescored = (np.zeros(len(lists), dtype=bool) for _ in range(3))
     orders: dict[str, dict[str, int]] = {}
     for (name, variant), block in zip(shown, values, strict=True):
         by_measure = dict(zip(MEASURES, block, strict=True))
@@ -641,7 +641,7 @@ def order_facts(
         changed = answer_changed(block) & differing
         moved |= changed
         doubtful |= (by_measure["documents-in-doubt"] > 0) & differing
-        stirred |= (by_measure["score-deviation"] > 0) & differing
+        rescored |= (by_measure["score-deviation"] > 0) & differing
         counts = orders.setdefault(name, {"shown": 0, "changed": 0})
         counts["shown"] += int(differing.sum())
         counts["changed"] += int(changed.sum())
@@ -649,7 +649,7 @@ def order_facts(
         "orders": orders,
         "moved": np.flatnonzero(moved).tolist(),
         "doubtful": np.flatnonzero(doubtful & ~moved).tolist(),
-        "stirred": np.flatnonzero(stirred).tolist(),
+        "stirred": np.flatnonzero(rescored).tolist(),
     }
 
 

@@ -64,25 +64,25 @@ class Verdicts:
         summary = systematic_of(facts)
         values = dict(zip(MEASURES, np.moveaxis(block, 1, 0), strict=True))
         share, gap = values["pairs-within-floor"][0], values["smallest-gap"][0]
-        also, perhaps, stirred = (
+        by_system, in_doubt_by_system, rescored = (
             np.isin(np.arange(len(share)), summary[name])
             for name in ("moved", "doubtful", "stirred")
         )
         by_chance = answer_changed(np.moveaxis(block, 1, 0)).any(axis=0)
         defined = ~np.isnan(share)
-        moved = (by_chance | also) & defined
+        moved = (by_chance | by_system) & defined
         in_doubt = (values["documents-in-doubt"] > 0).any(axis=0)
-        doubtful = (in_doubt | perhaps) & ~moved & defined
+        doubtful = (in_doubt | in_doubt_by_system) & ~moved & defined
         by_place = bool(doubtful.any()) and place_test(facts)[1] <= BY_PLACE
         if by_place:
             by_chance, moved = by_chance | in_doubt, moved | doubtful
             doubtful = np.zeros_like(doubtful)
-        unchanged = ~((values["score-deviation"] > 0).any(axis=0) | stirred)
+        unchanged = ~((values["score-deviation"] > 0).any(axis=0) | rescored)
         silent = (~defined | (np.isnan(gap) & unchanged)) & ~moved
         near = (share > NEAR) & ~unchanged & ~moved & ~silent & ~doubtful
         names = [name for name, counts in summary["orders"].items() if counts["changed"]]
         only = () if by_chance.any() else tuple(names)
-        passed = bool((values["documents-moved"] > 0).any()) or bool((also & ~by_chance).any())
+        passed = bool((values["documents-moved"] > 0).any()) or bool((by_system & ~by_chance).any())
         return cls(moved, doubtful, near, silent, by_place, only, passed or by_place)
 
     def orders_changed(self, block: np.ndarray) -> np.ndarray:
@@ -117,13 +117,14 @@ def verdict_with_reasons(
     if unstable:
         return _noise_verdict(facts, state)
     if judged.moved.any():
-        queries = _queries_in_words(judged.moved, query_ids)
-        what = "the ranking" if judged.ranked else "the scores, not the ranking,"
-        text = f"another order changes {what} in {lists_in_words(judged.moved)} ({queries})"
+        what = "the ranking changes" if judged.ranked else "the scores, not the ranking, change"
+        text = f"{what} in {lists_in_words(judged.moved)}"
+        if judged.moved.sum() <= NAMED:
+            text += f" ({_queries_in_words(judged.moved, query_ids)})"
         if judged.only:
             text += f"; no random order does: {', '.join(judged.only)}"
         return NOT, (text, *_place_in_words(facts, judged), *state)
-    reasons = [*state, *_kept(facts), *_doubts(judged, facts, query_ids)]
+    reasons = [*state, *_memory_doubts(facts), *_doubts(judged, facts, query_ids)]
     proven = theorem is not None and not state
     return (INVARIANT, ()) if proven or not reasons else (INCONCLUSIVE, tuple(reasons))
 
@@ -160,7 +161,7 @@ def _place_in_words(facts: pd.DataFrame, judged: Verdicts) -> tuple[str, ...]:
     return (text,)
 
 
-def _kept(facts: pd.DataFrame) -> tuple[str, ...]:
+def _memory_doubts(facts: pd.DataFrame) -> tuple[str, ...]:
     """Reason for doubt: places outside the process that may store data between calls."""
     kept = audit.memory(places_of(facts) or {})
     if not kept:

@@ -50,7 +50,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     apart, last = not same.all(), last[same]
     rows: list[Any] = list(last.itertuples())
     values = {
-        (row.ranker, _where(row)): (
+        (row.ranker, _condition(row)): (
             as_is(result, row.ranker, measure),
             result.per_query(row.ranker, row.family, row.level, measure),
         )
@@ -109,8 +109,19 @@ def _by_level(result: StudyResult, view: View) -> Iterator[tables.Table]:
         if measure in OWN and measure not in shown:
             continue
         spec = tables.SHORT if measure in OWN else tables.VALUE
-        yield tables.levels(group, f"{measure} under {family} ({entry.unit})", spec,
-                            left=entry.of_input)  # fmt: skip
+        words, *notes = CHANGES.get(str(measure), (str(measure),))
+        title = f"{words} under {family} ({entry.unit})"
+        yield replace(tables.levels(group, title, spec, left=entry.of_input), notes=notes)
+
+
+CHANGES: Mapping[str, tuple[str, ...]] = {
+    OWN[0]: (
+        "Kendall τ between rankings",
+        "Each ranker's rankings of the unchanged and the perturbed list; 1: equal, −1: reversed.",
+    ),
+    OWN[-1]: ("Largest score change",),
+}
+"""Title of a table of changes, and a note on it."""
 
 
 EXACT = 1e-9
@@ -349,13 +360,13 @@ def query_in_words(cells: pd.DataFrame, query: str, measure: str) -> Headline:
     if worst["loss"] <= 0:
         return Headline(f"Query {query}: no ranker loses {measure}.", *tier)
     lost = alike.groupby("ranker", sort=False)["loss"].max()
-    unharmed = [str(name) for name, loss in lost.items() if loss <= 0]
-    nothing = f"; {listed(unharmed)} {'loses' if len(unharmed) == 1 else 'lose'} nothing"
+    without_loss = [str(name) for name, loss in lost.items() if loss <= 0]
+    nothing = f"; {listed(without_loss)} {'loses' if len(without_loss) == 1 else 'lose'} nothing"
     change = f"{number(worst['as_is'])} → {number(worst['value'])}"
     answer = (
         f"Query {query}: {worst['ranker']} loses most, {number(worst['loss'])} "
-        f"{measure} {_where(worst)} ({change})"
-        f"{nothing if unharmed else ''}."
+        f"{measure} {_condition(worst)} ({change})"
+        f"{nothing if without_loss else ''}."
     )
     return Headline(answer, *tier)
 
@@ -379,5 +390,5 @@ def _of_same_documents(families: "pd.Series[str]") -> Bool[np.ndarray, " rows"]:
     return same if same.any() else np.ones(len(same), bool)
 
 
-def _where(point: Any) -> str:
-    return answers.under(point.family, point.level)
+def _condition(point: Any) -> str:
+    return with_display_names(f"under {point.family} at {point.level:g}")

@@ -273,13 +273,13 @@ class Trials:
     def run(self) -> Generator[Progress, None, None]:
         """Run the trials with other inputs, then those with other training or arithmetic."""
         step = measured_by(self._relevance())
-        armed = AttackFactory(self.rankers, self.workbench.prepared.test)
+        attackers = AttackFactory(self.rankers, self.workbench.prepared.test)
         parts = [(part, len(plan(part))) for part in self._parts()]
         finished, total = 0, sum(count for _, count in parts)
         for part, count in parts:
-            yield from self._part(part, step, armed, (finished, total))
+            yield from self._part(part, step, attackers, (finished, total))
             finished += count
-        yield from self._asked_otherwise()
+        yield from self._measure_system()
 
     def _parts(self) -> Iterator[Study]:
         """Parts of the study: one family of input each, with its applicable rankers."""
@@ -294,12 +294,12 @@ class Trials:
                     yield replace(self.study, rankers=tuple(rankers), perturbations=tuple(levels))
 
     def _part(
-        self, part: Study, step: Any, armed: MakePerturbation, place: tuple[int, int]
+        self, part: Study, step: Any, attackers: MakePerturbation, place: tuple[int, int]
     ) -> Generator[Progress, None, None]:
         """Run one family; if it fails, run each ranker alone and leave out those that fail."""
         before, total = place
         work = run_study(
-            part, self.workbench.prepared.test, self.rankers, self.records, step, made=armed
+            part, self.workbench.prepared.test, self.rankers, self.records, step, made=attackers
         )
         try:
             for progress in work:
@@ -308,12 +308,12 @@ class Trials:
             # The batch does not say which ranker failed, so each one is tried alone
             if len(part.rankers) > 1:
                 for ranker in part.rankers:
-                    yield from self._part(replace(part, rankers=(ranker,)), step, armed, place)
+                    yield from self._part(replace(part, rankers=(ranker,)), step, attackers, place)
                 return
             ((label, _),) = part.rankers
             self.left_out[part.perturbations[0][0]][label] = failure_reason(error, trains=False)
 
-    def _asked_otherwise(self) -> Generator[Progress, None, None]:
+    def _measure_system(self) -> Generator[Progress, None, None]:
         work = [
             Cell(trial, 0, self.study.digest_of(trial))
             for trial in plan(self.study)
@@ -337,7 +337,7 @@ class Trials:
                 )
                 return {}, {}
 
-        yield from cells.run_cells(work, _Kept(self.records), guarded)
+        yield from cells.run_cells(work, _StoredAnswers(self.records), guarded)
 
     def _relevance(self) -> Sequence[Measure]:
         """Stored measures other than OWN."""
@@ -345,7 +345,7 @@ class Trials:
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _StoredAnswers:
     records: TrialRecords
 
     def get(self, digest: str) -> CellResult | None:

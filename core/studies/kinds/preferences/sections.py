@@ -53,7 +53,7 @@ SUMMARY = (
     *tables.bounds(),
     tables.QUERIES,
 )
-AS_GIVEN = (
+UNPERTURBED = (
     AGGREGATOR,
     Column(
         AGREEMENT,
@@ -249,8 +249,8 @@ def as_given(result: StudyResult) -> Table:
         rows.append(
             {"aggregator": label(name), "short": row.pop(BEST) - row[AGREEMENT], CALLS: calls} | row
         )
-    frame = pd.DataFrame(rows, columns=tables.keys(AS_GIVEN))
-    table = Table(frame, AS_GIVEN, "Unperturbed: agreement with preferences, best order, labels")
+    frame = pd.DataFrame(rows, columns=tables.keys(UNPERTURBED))
+    table = Table(frame, UNPERTURBED, "Unperturbed: agreement with preferences, best order, labels")
     lacking = [measure for measure in (RELEVANCE, CORRECT) if measure not in result.measures]
     return table.without(*lacking)
 

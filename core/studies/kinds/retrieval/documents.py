@@ -53,7 +53,7 @@ class Plan(RetrieverPlan):
         depth: of recall.
     """
 
-    beside: ClassVar[tuple[str, ...]] = (*COSTS, SEEN, UNSEEN, NEW_WORDS)
+    further_values: ClassVar[tuple[str, ...]] = (*COSTS, SEEN, UNSEEN, NEW_WORDS)
     kind: str = field(default=Growth.kind, init=False)
     withheld: tuple[float, ...]
     depth: int

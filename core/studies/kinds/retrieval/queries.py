@@ -48,7 +48,7 @@ class Plan(RetrieverPlan):
         levels: of each kind.
     """
 
-    beside: ClassVar[tuple[str, ...]] = TEXTS
+    further_values: ClassVar[tuple[str, ...]] = TEXTS
     kind: str = field(default=QueryNoise.kind, init=False)
     noise: tuple[str, ...]
     levels: tuple[float, ...]

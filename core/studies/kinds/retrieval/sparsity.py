@@ -54,7 +54,7 @@ class Plan(CollectionPlan):
         ways: all combinations with their networks.
     """
 
-    beside: ClassVar[tuple[str, ...]] = COSTS
+    further_values: ClassVar[tuple[str, ...]] = COSTS
     kind: str = field(default=Sparsity.kind, init=False)
     preset: str
     penalties: tuple[str, ...]
@@ -77,10 +77,10 @@ class Plan(CollectionPlan):
         cls, question: ListlessQuestion, indexed: IndexedCollection, **more: Any
     ) -> "Plan":
         """Plan of a question, with the networks of its ways."""
-        asked = vars(question)
-        points = [(way, level) for way in asked["penalties"] for level in asked["strengths"]]
-        points += [(PRUNING, float(level)) for level in asked["keep"]]
-        recipes = {point: recipe_of(asked["preset"], *point, 0) for point in points}
+        fields = vars(question)
+        points = [(way, level) for way in fields["penalties"] for level in fields["strengths"]]
+        points += [(PRUNING, float(level)) for level in fields["keep"]]
+        recipes = {point: recipe_of(fields["preset"], *point, 0) for point in points}
         ways = tuple(
             (*point, snrm.LEARNER.key_of_training(indexed, recipe).digest)
             for point, recipe in recipes.items()
@@ -141,7 +141,7 @@ def headline(result: StudyResult, view: View) -> Headline:
         return Headline("No index passes the sparsity checks.")
     best = sparse.iloc[0]
     return Headline(
-        f"{_way(best)} is the best sparse index: {measure} {number(best['mean'])} at "
+        f"{_method_in_words(best)} is the best sparse index: {measure} {number(best['mean'])} at "
         f"{best['nonzeros_document']:.0f} non-zeros a document."
     )
 
@@ -180,7 +180,7 @@ def _sparse(result: StudyResult, measure: str) -> pd.DataFrame:
     return sparse.sort_values("mean", ascending=False, kind="stable")
 
 
-def _way(row: Any) -> str:
+def _method_in_words(row: Any) -> str:
     """Way and its level in words."""
     if row["way"] == PRUNING:
         return f"pruning to {row['level']:g}"

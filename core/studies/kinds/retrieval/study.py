@@ -46,7 +46,7 @@ QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
 class Plan(RetrieverPlan):
     """Full description of the study."""
 
-    beside: ClassVar[tuple[str, ...]] = COSTS
+    further_values: ClassVar[tuple[str, ...]] = COSTS
     kind: str = field(default=Retrieval.kind, init=False)
 
     def cells(self) -> tuple[Cell, ...]:

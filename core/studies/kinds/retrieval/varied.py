@@ -79,12 +79,12 @@ def _over_seeds(values: Draws) -> np.ndarray:
         return np.asarray(np.nanmean(values, axis=0))
 
 
-def headline(frame: pd.DataFrame, told: Callable[[Any], str], nothing: str) -> Headline:
+def headline(frame: pd.DataFrame, condition: Callable[[Any], str], nothing: str) -> Headline:
     """Retriever that loses most, and the one whose largest loss is smallest.
 
     Args:
         frame: rows of `changes`.
-        told: returns the condition of a row in words, which follow its loss.
+        condition: returns the condition of a row in words, which follow its loss.
         nothing: the sentence if no loss is significant.
     """
     worst = frame[frame["n"] > 0].sort_values("change", kind="stable").drop_duplicates("retriever")
@@ -92,7 +92,7 @@ def headline(frame: pd.DataFrame, told: Callable[[Any], str], nothing: str) -> H
         return Headline(nothing)
     last, least = worst.iloc[0], worst.iloc[-1]
     text = f"{label(last['retriever'])} loses most: {last['measure']} {signed(last['change'])}"
-    text += f" {told(last)}"
+    text += f" {condition(last)}"
     if len(worst) > 1:
         text += f"; {label(least['retriever'])} at worst {signed(least['change'])}"
     return Headline(f"{text}.")

@@ -71,7 +71,7 @@ class SetSize(Question):
         return (yield from study.run(workbenches, self))
 
     @classmethod
-    def lists_said(cls, facts: Facts) -> Facts:
+    def list_facts(cls, facts: Facts) -> Facts:
         """Facts with the default depth of lists, since the study sets its own sizes."""
         lists = facts.get("lists")
         return facts if lists is None else {**facts, "lists": {**lists, "depth": USUAL_DEPTH}}

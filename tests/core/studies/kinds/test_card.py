@@ -13,7 +13,7 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.card import sections as card_table
 from shuffleproof.core.studies.kinds.card import study as card
 from shuffleproof.core.studies.kinds.card.question import Card
-from shuffleproof.core.studies.kinds.card.sections import percentiles, resampled_shares
+from shuffleproof.core.studies.kinds.card.sections import percentiles, resampled_areas
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench, run_to_end
 
@@ -91,19 +91,29 @@ def test_a_row_is_what_its_definitions_say(result):
     assert initial["area"] == pytest.approx(area, rel=1e-5)
 
 
-def test_intervals_are_those_of_resampled_queries():
+def test_the_interval_of_the_kept_share_is_that_of_the_headlines_test(result):
+    initial = card_table.cards(result, FAMILY, "NDCG@10").set_index("ranker").loc[INITIAL]
+    levels = list(dict.fromkeys(result.trials.level))
+    before, after = (result.per_query(INITIAL, FAMILY, levels[at], "NDCG@10") for at in (0, -1))
+    change = (after - before).astype(float)
+    interval = scipy.stats.ttest_1samp(change, 0).confidence_interval(0.95)
+    kept = 1 + np.array([interval.low, interval.high]) / before.mean(dtype=float)
+    assert [initial["kept_low"], initial["kept_high"]] == pytest.approx(kept, rel=1e-6)
+
+
+def test_intervals_of_areas_are_those_of_resampled_queries():
     draws = np.random.default_rng(0)
     before = draws.uniform(0.2, 0.8, 60)
     noise = draws.normal(0, 0.1, 60)
     noisy = np.stack([before, before + noise - noise.mean() + 0.005])  # keeps 101 %, by chance
     values = {"certified": np.stack([before, before]), "noisy": noisy}
-    kept, _ = resampled_shares(values, np.array([0.0, 1.0]), np.random.default_rng(1), 2000)
-    assert percentiles(kept["certified"]) == (1.0, 1.0)
+    area = resampled_areas(values, np.array([0.0, 1.0]), np.random.default_rng(1), 2000)
+    assert percentiles(area["certified"]) == (1.0, 1.0)
     ratio = scipy.stats.bootstrap(
-        (noisy[1], before), lambda end, start: end.mean() / start.mean(), paired=True,
+        (noisy[1], before), lambda end, start: (end.mean() / start.mean() + 1) / 2, paired=True,
         vectorized=False, method="percentile", n_resamples=2000, rng=3,
     ).confidence_interval  # fmt: skip
-    assert percentiles(kept["noisy"]) == pytest.approx(tuple(ratio), abs=0.004)
+    assert percentiles(area["noisy"]) == pytest.approx(tuple(ratio), abs=0.002)
 
 
 def test_the_level_of_breakdown_is_one_that_was_measured(result):
