@@ -361,7 +361,7 @@ app work:app : open the dashboard
 OWN = "options"
 SECTIONS = {
     "start": "demo app",
-    "rankers": "list train tune certify bring runs",
+    "rankers": "list train tune certify bring runs ingest-reranks",
     "studies": "study check export library",
     "data sets": "ingest doctor",
     "preferences": "ingest-preferences consistency aggregate judge",

@@ -75,7 +75,7 @@ class Design:
             inputs += [Input(f"{side} {number}") for number in numbers for side in (SET_A, SET_B)]
         return inputs + [Input(f"{TOP} {depth}") for depth in self.depths if depth < documents]
 
-    def shown(
+    def documents(
         self, given: Input, query: str, ranking: Sequence[str], grades: Mapping[str, float]
     ) -> Ranking:
         """Documents of an input, in the order shown.
@@ -87,26 +87,26 @@ class Design:
             grades: of the documents; missing ones count as 0.
 
         >>> design, ranking = Design(), "abcdefg"
-        >>> "".join(design.shown(Input("top 3"), "1", ranking, {}))
+        >>> "".join(design.documents(Input("top 3"), "1", ranking, {}))
         'abc'
-        >>> first, other = (design.shown(Input(f"set {side} 1"), "1", ranking, {}) for side in "AB")
-        >>> [a == b for a, b in zip(first, other)]
+        >>> sides = [design.documents(Input(f"set {side} 1"), "1", ranking, {}) for side in "AB"]
+        >>> [a == b for a, b in zip(*sides)]
         [True, False, True, False]
         """
         kind, number = given.kind, given.number
-        documents = list(ranking)
+        shown = list(ranking)
         if kind == REVERSED:
-            documents.reverse()
+            shown.reverse()
         elif kind == IDEAL:
-            documents.sort(key=lambda name: -grades.get(name, 0))
+            shown.sort(key=lambda name: -grades.get(name, 0))
         elif kind == TOP:
-            documents = documents[:number]
+            shown = shown[:number]
         elif kind == RANDOM:
             draws = generator(self.seed, "reranker orders", query, number)
-            documents = [documents[place] for place in draws.permutation(len(documents))]
+            shown = [shown[place] for place in draws.permutation(len(shown))]
         elif kind in {SET_A, SET_B}:
-            documents = self._set(kind == SET_A, number, query, documents)
-        return tuple(documents)
+            shown = self._set(kind == SET_A, number, query, shown)
+        return tuple(shown)
 
     def _set(self, first: bool, number: int, query: str, documents: list[str]) -> list[str]:  # noqa: FBT001
         """A third of the documents, each followed by one of another third."""

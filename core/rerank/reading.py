@@ -21,7 +21,7 @@ from typing import Any
 
 from shuffleproof.core.data import trec
 from shuffleproof.core.data.letor.stream import Limits, text_lines
-from shuffleproof.core.errors import DataError, UsageError, quoted
+from shuffleproof.core.errors import DataError, UnknownNameError, UsageError, quoted
 from shuffleproof.core.rerank.calls import Call, Ranking, Reranks
 from shuffleproof.core.rerank.design import FIRST, IDEAL, RANDOM, REVERSED, SET_A, SET_B, TOP, Input
 from shuffleproof.core.words import counted
@@ -108,10 +108,12 @@ def groups_of(files: Sequence[Path], given: Mapping[str, str]) -> list[Group]:
     [('bm25', '', 0), ('bm25', 'gpt', 20)]
     """
     if unknown := sorted(given.keys() - set(GROUPS)):
-        raise UsageError(f"{', '.join(unknown)}: no group; known: {', '.join(GROUPS)}")
+        raise UnknownNameError("group", unknown[0], GROUPS)
     parts = [_parts(path) for path in files]
-    common = set.intersection(*map(set, parts)) if len(parts) > 1 else set()
-    return [_group(path, names, common, given) for path, names in zip(files, parts, strict=True)]
+    # The end that all names share is the data set, if two other parts are left
+    ends = {names[-1] for names in parts}
+    shared = ends.pop() if len(ends) == 1 and len(files) > 1 else ""
+    return [_group(path, names, shared, given) for path, names in zip(files, parts, strict=True)]
 
 
 def _parts(path: Path) -> list[str]:
@@ -120,17 +122,19 @@ def _parts(path: Path) -> list[str]:
     return [part for part in re.split(r"[.]|__", name) if part]
 
 
-def _group(path: Path, names: list[str], common: set[str], given: Mapping[str, str]) -> Group:
+def _group(path: Path, names: list[str], shared: str, given: Mapping[str, str]) -> Group:
     depth, repeat, others = 0, 1, []
     for name in names:
         if match := re.fullmatch(r"(?:depth|top|k)[-_]?(\d+)", name):
             depth = int(match[1])
         elif match := re.fullmatch(r"(?:repeat|rep|run|seed)[-_]?(\d+)", name):
             repeat = int(match[1])
-        elif name not in common or name == names[0]:
+        else:
             others.append(name)
-    others = others or names
     is_first = path.parent.name == FIRST_STAGE
+    if others[-1:] == [shared] and len(others) > (1 if is_first else 2):
+        others.pop()
+    others = others or names
     if is_first or len(others) > 1:
         first, reranker = others[0], "" if is_first else ".".join(others[1:])
     else:  # one name says only who answered

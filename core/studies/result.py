@@ -46,7 +46,12 @@ CLOCKED = ("seconds", "training_seconds")
 OWN_PROCESS = "milliseconds_in_own_process"
 """Fact with the times of rankers that score in processes of their own."""
 
-CLOCKED_FACTS = ("training_seconds", "effort", "milliseconds_a_list", OWN_PROCESS)
+CALL_SECONDS = "call_seconds"
+"""Fact with the seconds of all calls of each reranker."""
+
+CLOCKED_FACTS = (
+    "training_seconds", "effort", "milliseconds_a_list", OWN_PROCESS, CALL_SECONDS,
+)  # fmt: skip
 
 STORED_FILE = re.compile(rf"\b(?:{'|'.join(FILES)})#(?P<digits>[0-9a-f]+)")
 """Label of a ranker imported from a file."""

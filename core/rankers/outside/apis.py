@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from shuffleproof.core.errors import ParameterError, UsageError
+from shuffleproof.core.errors import ParameterError, UnknownNameError
 from shuffleproof.core.execution.http_client import check_address
 from shuffleproof.core.numerals import is_count
 
@@ -153,8 +153,7 @@ class Target:
         check_address(address, "reranker")
         options = dict(text.partition("=")[::2] for text in texts)
         if unknown := sorted(options.keys() - OPTIONS.keys()):
-            known = ", ".join(OPTIONS)
-            raise UsageError(f"{', '.join(unknown)}: no option of a reranker; known: {known}")
+            raise UnknownNameError("option of a reranker", unknown[0], OPTIONS)
         window = _count("window", options.get("window", "20"), 2, 100)
         stride = _count("stride", options.get("stride", str(max(window // 2, 1))), 1, window)
         read = options.get("read", "order")

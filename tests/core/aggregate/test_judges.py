@@ -6,7 +6,6 @@ import threading
 import time
 from collections import Counter
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
@@ -30,6 +29,7 @@ from shuffleproof.core.errors import (
 )
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.store.artefacts import Store
+from tests.served import served
 from tests.synthetic import planted
 
 FOLD = planted((4, 4, 4), seed=5, documents=8)
@@ -58,35 +58,6 @@ class Counting:
             self.questions[shown["query"]["id"], shown["a"]["id"], shown["b"]["id"]] += 1
             count = self.questions.total()
         return self.otherwise.get(count, prefer(shown["query"], shown["a"], shown["b"]))
-
-
-@contextmanager
-def served(answer):
-    """An endpoint on this machine; `answer` gives a status and a body, or a value."""
-
-    class Door(BaseHTTPRequestHandler):
-        def do_POST(self):
-            shown = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            given = answer(shown)
-            status, body = given if isinstance(given, tuple) else (200, {"preference": given})
-            text = body if isinstance(body, bytes) else json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text)
-
-        def log_message(self, *_):
-            """Nothing on stderr."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Door)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/judge"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from shuffleproof.core.rerank.calls import Call, Ranking, by_input
 from shuffleproof.core.rerank.design import FIRST, IDEAL, RANDOM, REVERSED, SET_A, SET_B, TOP, Input
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import evaluate_run, judge_runs
 from shuffleproof.core.studies.kinds.rerankers.plan import Plan
-from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.result import CALL_SECONDS, StudyResult
 
 PLACES = 20
 """Positions in the picture of places shown and answered."""
@@ -42,7 +42,7 @@ class Lists:
 
 
 @dataclass(frozen=True)
-class Examined:
+class RerankedList:
     """A list of one query with the answers to its inputs.
 
     Attributes:
@@ -95,13 +95,14 @@ def examine(
     wanted = 0
     for name, _ in plan.rankers:
         of_ranker = [call for call in made if call.reranker == name]
-        examined = list(_examined(plan, of_ranker, lists))
+        examined = list(_reranked(plan, of_ranker, lists))
         table = {
             "effects": [_effects(name, examined, of_ranker)],
             "pairs": [_pairs(name, of_ranker)],
             "places": [_places(name, examined, of_ranker)],
             "repeats": list(_repeats(name, of_ranker)),
             "faults": [_faults(plan, name, of_ranker)],
+            CALL_SECONDS: [_seconds(name, of_ranker)],
             "aggregated": _aggregated(plan, name, examined, lists.grades),
             "moved": _moved(name, of_ranker, lists.grades),
             "slots": list(_slots(plan, name, examined, lists.grades)),
@@ -116,7 +117,7 @@ def examine(
     }  # fmt: skip
     facts["ceilings"] = _ceilings(plan, conditions, lists)
     trials = [(one.trial, value) for one, value in zip(conditions, values, strict=True)]
-    result = StudyResult.of_rows(plan.recipe(), trials, sorted(lists.grades), facts)
+    result = StudyResult.of_rows(plan.recipe(), trials, list(lists.grades), facts)
     assert result is not None  # noqa: S101 (there are conditions)
     return result
 
@@ -181,13 +182,15 @@ def _values(
     measures = [Measure.parse(text) for text in plan.measures]
     runs = {str(at): Run("", dict(of)) for at, of in enumerate(rankings)}
     whole = judge_runs(grades, runs)
+    places = {query: at for at, query in enumerate(whole.dataset.query_ids)}
+    order = [places[query] for query in grades]
     return [
-        evaluate_run(measures, whole.dataset, whole.lists[name], whole.scores[name])
+        evaluate_run(measures, whole.dataset, whole.lists[name], whole.scores[name])[:, order]
         for name in runs
     ]
 
 
-def _examined(plan: Plan, made: Sequence[Call], lists: Lists) -> Iterator[Examined]:
+def _reranked(plan: Plan, made: Sequence[Call], lists: Lists) -> Iterator[RerankedList]:
     """Lists that a reranker was to rerank, with its answers.
 
     Of recorded answers a list is as long as the shortest one from that first stage.
@@ -208,7 +211,7 @@ def _examined(plan: Plan, made: Sequence[Call], lists: Lists) -> Iterator[Examin
                 ranking = whole[:depth]
                 inputs = plan.design.inputs(len(ranking))
                 answers = _answers(plan, (made[0].reranker, query, ranking), lists.grades, found)
-                yield Examined(stage, query, ranking, inputs, answers)
+                yield RerankedList(stage, query, ranking, inputs, answers)
 
 
 def _of_shown(call: Call) -> Call:
@@ -233,7 +236,7 @@ def _answers(
     name, query, ranking = place
     answers: dict[Input, Call] = {}
     for given in plan.design.inputs(len(ranking)):
-        shown = plan.design.shown(given, query, ranking, grades.get(query, {}))
+        shown = plan.design.documents(given, query, ranking, grades.get(query, {}))
         calls = sorted(found.get((name, query, shown), ()), key=lambda call: call.repeat)
         if given.kind == FIRST:  # all repetitions that there are
             answers |= {Input(FIRST, at): call for at, call in enumerate(calls, start=1)}
@@ -242,7 +245,7 @@ def _answers(
     return answers
 
 
-def _effects(name: str, examined: Sequence[Examined], made: Sequence[Call]) -> dict[str, Any]:
+def _effects(name: str, examined: Sequence[RerankedList], made: Sequence[Call]) -> dict[str, Any]:
     """Effects of a reranker, and the split of variances."""
     unit, answers = effects.unit_of(made), [one.answers for one in examined]
     found, basis = effects.effects(answers, unit), "random orders"
@@ -291,7 +294,7 @@ def _pairs(name: str, made: Sequence[Call]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _places(name: str, examined: Sequence[Examined], made: Sequence[Call]) -> dict[str, Any]:
+def _places(name: str, examined: Sequence[RerankedList], made: Sequence[Call]) -> dict[str, Any]:
     """Positions shown and answered, from random orders, else from first windows or lists."""
     random = [call for one in examined for call in one.of_kind(RANDOM)]
     windows = _first_windows(made)
@@ -320,7 +323,6 @@ def _repeats(name: str, made: Iterable[Call]) -> Iterator[dict[str, Any]]:
 def _faults(plan: Plan, name: str, made: Sequence[Call]) -> dict[str, Any]:
     """Calls of a reranker with their faults, seconds, tokens and price."""
     counted = [call for call in made if not call.is_list] or list(made)
-    seconds = [call.seconds for call in counted if call.seconds is not None]
     tokens = [call.tokens for call in counted if call.tokens is not None]
     price = plan.call_price * len(counted) + plan.token_price * sum(tokens) / 1e6
     faults = {
@@ -330,16 +332,21 @@ def _faults(plan: Plan, name: str, made: Sequence[Call]) -> dict[str, Any]:
     return {
         "reranker": name, "calls": len(counted),
         "malformed": sum(call.is_faulty for call in counted), **faults,
-        "seconds": float(np.sum(seconds)) if seconds else None,
         "tokens": int(np.sum(tokens)) if tokens else None, "price": price or None,
     }  # fmt: skip
 
 
-def _missing(plan: Plan, name: str, one: Examined, grades: Grades) -> Iterator[dict[str, Any]]:
+def _seconds(name: str, made: Iterable[Call]) -> dict[str, Any]:
+    """Seconds of all calls of a reranker, as far as they are known."""
+    seconds = [call.seconds for call in made if call.seconds is not None]
+    return {"reranker": name, "seconds": float(np.sum(seconds)) if seconds else None}
+
+
+def _missing(plan: Plan, name: str, one: RerankedList, grades: Grades) -> Iterator[dict[str, Any]]:
     """Inputs of a list without an answer, as calls to be made elsewhere."""
     for given in one.inputs:
         if given not in one.answers:
-            shown = plan.design.shown(given, one.query, one.ranking, grades.get(one.query, {}))
+            shown = plan.design.documents(given, one.query, one.ranking, grades.get(one.query, {}))
             stage = one.stage if given.kind == FIRST else given.name
             yield {
                 "reranker": name, "query": one.query, "shown": list(shown), "first_stage": stage,
@@ -348,7 +355,7 @@ def _missing(plan: Plan, name: str, one: Examined, grades: Grades) -> Iterator[d
 
 
 def _aggregated(
-    plan: Plan, name: str, examined: Sequence[Examined], grades: Grades
+    plan: Plan, name: str, examined: Sequence[RerankedList], grades: Grades
 ) -> list[dict[str, Any]]:
     """Quality of the mean place in 1, 2, … answers to random orders, and its price in calls."""
     random = {one.query: one.of_kind(RANDOM) for one in examined if one.of_kind(RANDOM)}
@@ -359,7 +366,7 @@ def _aggregated(
         {query: _by_rank(effects.aggregated(calls[:count])) for query, calls in random.items()}
         for count in range(1, most + 1)
     ]
-    chosen = [at for at, query in enumerate(sorted(grades)) if query in random]
+    chosen = [at for at, query in enumerate(grades) if query in random]
     values = _values(plan, rankings, grades)
     return [
         {"reranker": name, "calls": count, "mean": float(np.nanmean(value[0][chosen]))}
@@ -385,7 +392,7 @@ def _moved(name: str, made: Iterable[Call], grades: Grades) -> list[dict[str, An
 
 
 def _slots(
-    plan: Plan, name: str, examined: Sequence[Examined], grades: Grades
+    plan: Plan, name: str, examined: Sequence[RerankedList], grades: Grades
 ) -> Iterator[dict[str, Any]]:
     """Quality by the third of the list in which the first relevant document was shown."""
     calls = [call for one in examined for call in one.of_kind(RANDOM)]
@@ -397,7 +404,7 @@ def _slots(
         ]  # fmt: skip
         if relevant:
             thirds.setdefault(3 * relevant[0] // len(call.shown), []).append(call)
-    queries = sorted(grades)
+    queries = list(grades)
     for third, of_third in sorted(thirds.items()):
         rankings = [{call.query: _by_rank(call.answered)} for call in of_third]
         values = _values(plan, rankings, grades)

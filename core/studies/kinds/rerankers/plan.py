@@ -4,10 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shuffleproof.core.rerank.design import Design
+from shuffleproof.core.rerank.design import Design, Input
+from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies.kinds.rerankers.question import Rerankers
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.study import CellResult, DescribedPlan
+
+LONG = 1 << 10
+"""Documents of a list that is long enough for all inputs."""
 
 
 @dataclass(frozen=True)
@@ -17,7 +21,7 @@ class Plan(DescribedPlan):
     Attributes:
         rankers: (label, digest).
         data: digest of the lists, or of the recorded answers.
-        recorded: True if nothing is asked.
+        recorded: True if no reranker is called.
         measures: as text.
         orders: random orders.
         repeats: calls with the same input.
@@ -60,11 +64,20 @@ class Plan(DescribedPlan):
     @property
     def orders_per_list(self) -> int:
         """Number of calls for a long list."""
-        return len(self.design.inputs(1 << 10))
+        return len(self.design.inputs(LONG))
 
-    def digests(self, _lists: int, /) -> list[str]:
-        """No records: answers are stored call by call."""
-        return []
+    def digest(self, label: str, given: Input, lists: int) -> str:
+        """Key of the scores of a ranker for one input of this many lists."""
+        facts = {
+            "kind": self.kind, "ranker": dict(self.rankers)[label], "data": self.data,
+            "input": given.name, "repeat": given.repeat, "seed": self.seed, "lists": lists,
+        }  # fmt: skip
+        return key_of("trial", facts).digest
+
+    def digests(self, lists: int, /) -> list[str]:
+        """Keys of the scores of all rankers for all inputs of long lists."""
+        inputs = self.design.inputs(LONG)
+        return [self.digest(label, given, lists) for label, _ in self.rankers for given in inputs]
 
     def assemble(
         self, finished: Mapping[str, CellResult], query_ids: Sequence[str], facts: Mapping[str, Any]

@@ -63,7 +63,11 @@ class Rerankers(Question):
                     f"{scope.data} holds recorded answers: leave out --rankers, or name a data set"
                 )
             return
-        super().check(scope, from_outside=from_outside)
+        # Other fields first: a job without rankers may have misspelt measures too
+        stand_in = self if self.rankers else replace(self, rankers=("file-order",))
+        super(Rerankers, stand_in).check(scope, from_outside=from_outside)
+        if not self.rankers:
+            raise UsageError("a study needs a ranker: name at least one")
 
     def study(self, scope: Scope) -> Generator[Progress, None, Artefact]:
         """Examine recorded answers, or ask the rerankers; returns the stored result."""

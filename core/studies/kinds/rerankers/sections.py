@@ -16,7 +16,7 @@ from shuffleproof.core.studies.headline import DEGRADES, INCONCLUSIVE, ROBUST
 from shuffleproof.core.studies.kinds.rerankers.question import Rerankers
 from shuffleproof.core.studies.kinds.rerankers.study import MISSING
 from shuffleproof.core.studies.paired_differences import mean_differences
-from shuffleproof.core.studies.result import StudyResult, known_mean
+from shuffleproof.core.studies.result import CALL_SECONDS, StudyResult, known_mean
 from shuffleproof.core.studies.sections import (
     Convention,
     Details,
@@ -150,8 +150,8 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     yield Picture("places", (facts["places"],), title="Position shown and answered")
     yield Convention.of(measure, len(result.query_ids), *_conventions(facts))
     yield Table(summary(result), SUMMARY, "Rerankers at a glance")
-    table = rows(result)
-    yield Table(table, ROWS, "Quality by input")
+    quality = Table(rows(result), ROWS, "Quality by input")
+    yield quality if len(result.measures) > 1 else quality.without("measure")
     yield Table(effect_rows(result), EFFECTS, "Effects of order, company and noise")
     yield Table(_frame(facts["pairs"], PAIRS), PAIRS, "Agreement on pairs that were shown again")
     for name, columns, title in (
@@ -305,6 +305,7 @@ def summary(result: StudyResult) -> pd.DataFrame:
     """One row a reranker with everything: SUMMARY."""
     quality, faults = rows(result), {row["reranker"]: row for row in result.facts["faults"]}
     quality = quality[quality["measure"] == result.measures[0]]
+    seconds = {row["reranker"]: row["seconds"] for row in result.facts.get(CALL_SECONDS, ())}
     found = []
     for row in result.facts["effects"]:
         name = row["reranker"]
@@ -314,5 +315,6 @@ def summary(result: StudyResult) -> pd.DataFrame:
             "reranker": name, "mean": plain["mean"].mean(), "worst": mine["mean"].min(),
             **{effect: row[effect]["value"] for effect in ("order", "company", "noise")},
             "unit": row["order"]["unit"], **faults[name],
+            "seconds": seconds.get(name),
         })  # fmt: skip
     return _frame(found, SUMMARY)

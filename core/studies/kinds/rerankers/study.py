@@ -7,7 +7,7 @@ study writes the calls that are missing.
 
 import json
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -18,7 +18,7 @@ import numpy as np
 
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.data.trec import document_names
-from shuffleproof.core.errors import DataError
+from shuffleproof.core.errors import DataError, FixedScoresError
 from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.perturb.sets import assemble
 from shuffleproof.core.progress import Progress
@@ -69,7 +69,7 @@ def run_recorded(question: Rerankers, scope: Scope) -> Generator[Progress, None,
 
     return (
         yield from engine.run(
-            scope.store, plan, sorted(lists.grades), lambda: facts, work, save=_save
+            scope.store, plan, list(lists.grades), lambda: facts, work, save=_save
         )
     )
 
@@ -80,6 +80,8 @@ def run(workbench: Workbench, question: Rerankers) -> Generator[Progress, None, 
     rankers: dict[str, Any] = {}
     digests: dict[str, str] = {}
     for label, name in expand(question.rankers).items():
+        if name.is_scores:
+            raise FixedScoresError(label)
         identified = yield from workbench.identified(name)
         rankers[label] = identified.ranker
         # Answers of endpoints are found again by address and options, however noisy they are
@@ -94,8 +96,9 @@ def run(workbench: Workbench, question: Rerankers) -> Generator[Progress, None, 
         plan = replace(plan, queries=len(base.lists))
     lists = _lists_of(base)
     facts = workbench.facts(base)
-    work = partial(_live, plan, rankers, base, lists, workbench.store.records)
-    return (yield from workbench.run(plan, sorted(lists.grades), lambda: facts, work, save=_save))
+    live = LiveCalls(plan, base, lists, workbench.store.records)
+    work = partial(live.work, rankers)
+    return (yield from workbench.run(plan, list(lists.grades), lambda: facts, work, save=_save))
 
 
 def _within_calls(base: JudgedLists, rankers: Mapping[str, Any], plan: Plan) -> JudgedLists:
@@ -123,7 +126,7 @@ def _within_calls(base: JudgedLists, rankers: Mapping[str, Any], plan: Plan) -> 
 def calls_of(ranker: EndpointRanker, design: Design, documents: int) -> int:
     """Number of calls for one query."""
     names = [str(place) for place in range(documents)]
-    lengths = [len(design.shown(one, "", names, {})) for one in design.inputs(documents)]
+    lengths = [len(design.documents(one, "", names, {})) for one in design.inputs(documents)]
     return ranker.calls(lengths)
 
 
@@ -140,21 +143,116 @@ def _lists_of(base: JudgedLists) -> Lists:
     return Lists({INITIAL: stage}, grades)
 
 
-def _live(  # noqa: PLR0913, PLR0917 (a study's plan, rankers, data and places)
-    plan: Plan,
-    rankers: Mapping[str, Any],
-    base: JudgedLists,
-    lists: Lists,
-    records: Records,
-    facts: dict[str, Any],
-) -> Generator[Progress, None, StudyResult]:
-    """Make all calls of the design, then examine them."""
-    made: list[Call] = []
-    for label, ranker in rankers.items():
-        trials = list(_trials(plan.design, lists.stages[INITIAL], lists.grades))
-        ask = _ask_endpoint if isinstance(ranker, EndpointRanker) else _ask_ranker
-        made += yield from ask(label, ranker, trials, base, records)
-    return examine(plan, made, lists, facts)
+@dataclass(frozen=True)
+class LiveCalls:
+    """Calls of rerankers on the lists of a data set.
+
+    Attributes:
+        plan: of the study.
+        base: the lists.
+        lists: their first stage and judgments.
+        records: of answers and scores.
+    """
+
+    plan: Plan
+    base: JudgedLists
+    lists: Lists
+    records: Records
+
+    def work(
+        self, rankers: Mapping[str, Any], facts: dict[str, Any]
+    ) -> Generator[Progress, None, StudyResult]:
+        """Make all calls of the design, then examine them."""
+        made: list[Call] = []
+        for label, ranker in rankers.items():
+            ask = self._ask_endpoint if isinstance(ranker, EndpointRanker) else self._ask_ranker
+            made += yield from ask(label, ranker)
+        return examine(self.plan, made, self.lists, facts)
+
+    def _trials(self) -> list["Trial"]:
+        design, grades = self.plan.design, self.lists.grades
+        return [
+            Trial(given, query, design.documents(given, query, ranking, grades[query]))
+            for query, ranking in self.lists.stages[INITIAL].items()
+            for given in design.inputs(len(ranking))
+        ]
+
+    def _ask_endpoint(
+        self, label: str, ranker: EndpointRanker
+    ) -> Generator[Progress, None, list[Call]]:
+        """Calls of an endpoint, as many at a time as allowed; each answer is stored at once."""
+        dataset, lists, names = (
+            self.base.dataset,
+            self.base.lists,
+            document_names(self.base.dataset),
+        )
+        query_texts, texts = dict[str, str](), dict[tuple[str, str], str]()
+        parts = np.split(lists.rows, lists.offsets[1:-1])
+        inputs = ranker.inputs(dataset, lists)
+        for query, rows, (text, shown) in zip(lists.queries.tolist(), parts, inputs, strict=True):
+            query_texts[dataset.query_ids[query]] = text
+            for row, document in zip(rows.tolist(), shown, strict=True):
+                texts[dataset.query_ids[query], names[row]] = document
+
+        def answer(trial: Trial) -> Call:
+            shown = [texts[trial.query, name] for name in trial.shown]
+            repeat = trial.given.repeat
+            found = stored_rating(ranker, query_texts[trial.query], shown, repeat, self.records)
+            return _call(label, trial, *found)
+
+        trials, made = self._trials(), dict[Trial, Call]()
+        with ThreadPoolExecutor(jobs_allowed()) as pool:
+            futures = {pool.submit(answer, trial): trial for trial in trials}
+            try:
+                for done, future in enumerate(as_completed(futures)):
+                    made[futures[future]] = future.result()
+                    yield Progress(done + 1, len(trials), f"calls of {label}")
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+        return [made[trial] for trial in trials]
+
+    def _ask_ranker(self, label: str, ranker: Any) -> Generator[Progress, None, list[Call]]:
+        """Calls of a ranker of this program, a function or a model: one scoring for each input.
+
+        The scores of an input are stored when they are there.
+        """
+        dataset, lists, names = (
+            self.base.dataset,
+            self.base.lists,
+            document_names(self.base.dataset),
+        )
+        places = {
+            (dataset.query_ids[lists.queries[at]], names[lists.rows[place]]): place
+            for at in range(len(lists))
+            for place in range(int(lists.offsets[at]), int(lists.offsets[at + 1]))
+        }
+        index = {dataset.query_ids[query]: query for query in lists.queries.tolist()}
+        trials, made = self._trials(), list[Call]()
+        inputs = list(dict.fromkeys(trial.given for trial in trials))
+        for done, given in enumerate(inputs):
+            chosen = [trial for trial in trials if trial.given == given]
+            order = np.array([places[t.query, name] for t in chosen for name in t.shown], np.int64)
+            changed = assemble(
+                np.array([index[trial.query] for trial in chosen]),
+                np.array([len(trial.shown) for trial in chosen]),
+                lists.rows[order], lists.prior[order],
+            )  # fmt: skip
+            digest = self.plan.digest(label, given, len(lists))
+            stored = self.records.get(digest)
+            if stored is None:
+                start = time.perf_counter()
+                scores = np.asarray(ranker.score(dataset, changed), np.float64)
+                stored = {"seconds": time.perf_counter() - start}, {"scores": scores}
+                self.records.put(digest, *stored)
+            parts = np.split(stored[1]["scores"], changed.offsets[1:-1])
+            seconds = stored[0]["seconds"] / len(chosen)
+            made += [
+                _of_scores(label, trial, part, seconds)
+                for trial, part in zip(chosen, parts, strict=True)
+            ]
+            yield Progress(done + 1, len(inputs), f"inputs of {label}")
+        return made
 
 
 @dataclass(frozen=True)
@@ -164,53 +262,6 @@ class Trial:
     given: Input
     query: str
     shown: Ranking
-
-
-def _trials(
-    design: Design, stage: Mapping[str, Ranking], grades: Mapping[str, Mapping[str, int]]
-) -> Iterator[Trial]:
-    for query, ranking in stage.items():
-        for given in design.inputs(len(ranking)):
-            shown = design.shown(given, query, ranking, grades.get(query, {}))
-            yield Trial(given, query, shown)
-
-
-def _ask_endpoint(
-    label: str, ranker: EndpointRanker, trials: Sequence[Trial], base: JudgedLists, records: Records
-) -> Generator[Progress, None, list[Call]]:
-    """Calls of an endpoint, as many at a time as allowed; each answer is stored when it comes."""
-    dataset, lists = base.dataset, base.lists
-    names = document_names(dataset)
-    asked = {
-        dataset.query_ids[query]: text
-        for query, (text, _) in zip(
-            lists.queries.tolist(), ranker.inputs(dataset, lists), strict=True
-        )
-    }
-    texts = {
-        (dataset.query_ids[query], names[row]): str(dataset.texts[row])  # type: ignore[index]
-        for query, start, end in zip(lists.queries, lists.offsets, lists.offsets[1:], strict=False)
-        for row in lists.rows[start:end]
-    }
-
-    def answer(trial: Trial) -> Call:
-        shown_texts = [texts[trial.query, name] for name in trial.shown]
-        rating, seconds = stored_rating(
-            ranker, asked[trial.query], shown_texts, trial.given.repeat, records
-        )
-        return _call(label, trial, rating, seconds)
-
-    made: dict[Any, Call] = {}
-    with ThreadPoolExecutor(jobs_allowed()) as pool:
-        futures = {pool.submit(answer, trial): trial for trial in trials}
-        try:
-            for done, future in enumerate(as_completed(futures)):
-                made[futures[future]] = future.result()
-                yield Progress(done + 1, len(trials), f"calls of {label}")
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
-    return [made[trial] for trial in trials]
 
 
 def stored_rating(
@@ -238,36 +289,6 @@ def _call(label: str, trial: Trial, rating: Rating, seconds: float) -> Call:
         len(trial.shown), trial.given.repeat, -1, rating.repeated, rating.unknown,
         bool(rating.malformed), seconds, rating.tokens,
     )  # fmt: skip
-
-
-def _ask_ranker(
-    label: str, ranker: Any, trials: Sequence[Trial], base: JudgedLists, _records: Records
-) -> Generator[Progress, None, list[Call]]:
-    """Calls of a ranker of this program, a function or a model: one scoring for each input."""
-    dataset, lists = base.dataset, base.lists
-    names = document_names(dataset)
-    places = {
-        (dataset.query_ids[lists.queries[at]], names[lists.rows[place]]): place
-        for at in range(len(lists))
-        for place in range(int(lists.offsets[at]), int(lists.offsets[at + 1]))
-    }
-    index = {dataset.query_ids[query]: query for query in lists.queries.tolist()}
-    made: list[Call] = []
-    inputs = list(dict.fromkeys(trial.given for trial in trials))
-    for done, given in enumerate(inputs):
-        chosen = [trial for trial in trials if trial.given == given]
-        order = np.array([places[t.query, name] for t in chosen for name in t.shown], np.int64)
-        changed = assemble(
-            np.array([index[trial.query] for trial in chosen]),
-            np.array([len(trial.shown) for trial in chosen]), lists.rows[order], lists.prior[order],
-        )  # fmt: skip
-        start = time.perf_counter()
-        scores = np.asarray(ranker.score(dataset, changed), np.float64)
-        seconds = (time.perf_counter() - start) / len(chosen)
-        parts = np.split(scores, changed.offsets[1:-1])
-        made += [_of_scores(label, t, part, seconds) for t, part in zip(chosen, parts, strict=True)]
-        yield Progress(done + 1, len(inputs), f"inputs of {label}")
-    return made
 
 
 def _of_scores(label: str, trial: Trial, scores: np.ndarray, seconds: float) -> Call:

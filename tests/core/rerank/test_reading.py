@@ -1,0 +1,128 @@
+"""Recorded rerankings: every format gives the calls that it holds, and wrong files say why."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from shuffleproof.core.errors import DataError, UnknownNameError
+from shuffleproof.core.rerank import reading
+from tests.places import DATA
+
+RUN = "1 Q0 b 1 9 x\n1 Q0 a 2 8 x\n"
+WINDOW = {
+    "prompt": "Passages:\n\n[1] first text\n[2] second text\nSearch Query: who eats.\nRank them.",
+    "response": "[2] > [1]",
+}
+RANKLLM = {
+    "query": {"qid": 1, "text": "who eats"},
+    "candidates": [
+        {"docid": "b", "score": 2, "doc": {"contents": "second text"}},
+        {"docid": "a", "score": 1, "doc": {"contents": "first text"}},
+    ],
+    "invocations_history": [WINDOW | {"input_token_count": 9, "output_token_count": 3}],
+}
+SERVICE = {
+    "request": {"query": "1", "documents": [{"id": "a"}, {"id": "b"}]},
+    "response": {"results": [{"index": 1, "relevance_score": 0.9}, {"index": 0,
+                 "relevance_score": 0.1}], "usage": {"total_tokens": 12}},
+}  # fmt: skip
+SPAN = {
+    "attributes": {
+        "reranker.query": "1",
+        "reranker.input_documents.0.document.id": "a",
+        "reranker.input_documents.1.document.id": "b",
+        "reranker.output_documents.0.document.id": "b",
+        "reranker.output_documents.1.document.id": "a",
+    }
+}
+LINE = {"query": "1", "shown": ["a", "b"], "answered": ["b", "a"], "reranker": "mine"}
+FORMS = {
+    "run": RUN,
+    "mteb": json.dumps({"1": {"a": 8, "b": 9}}),
+    "rankllm": json.dumps([RANKLLM]),
+    "service": json.dumps(SERVICE),
+    "span": json.dumps(SPAN),
+    "line": json.dumps(LINE),
+    "scores by id": json.dumps({**LINE, "answered": {"a": 1, "b": 2}}),
+}
+
+
+def read(folder, **texts):
+    files = []
+    for name, text in texts.items():
+        path = folder / name.replace("__", ".")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        files.append(path)
+    return reading.read(files)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_format_gives_its_answer(form, tmp_path):
+    made = read(tmp_path, mine__jsonl=FORMS[form])
+    whole = [call for call in made.calls if call.is_list]
+    assert [(call.query, call.answered) for call in whole] == [("1", ("b", "a"))]
+    assert not any(call.is_faulty for call in whole)
+
+
+def test_windows_are_traced_to_the_documents_of_the_first_stage(tmp_path):
+    (tmp_path / "first_stage").mkdir()
+    stage = tmp_path / "first_stage" / "bm25.txt"
+    stage.write_text("1 Q0 a 1 9 x\n1 Q0 b 2 8 x\n")
+    windows = tmp_path / "bm25.gpt.depth2.json"
+    windows.write_text(json.dumps([WINDOW]))
+    made = reading.read([stage, windows])
+    (call,) = made.calls
+    assert (call.query, call.shown, call.answered) == ("1", ("a", "b"), ("b", "a"))
+    assert (call.reranker, call.first_stage, call.depth, call.window) == ("gpt", "bm25", 2, 0)
+    assert made.notes == ("0 of 1 window malformed.",)
+    # The same documents with other texts cannot be this first stage
+    other = {**WINDOW, "prompt": WINDOW["prompt"].replace("first", "another")}
+    windows.write_text(json.dumps([WINDOW, other]))
+    with pytest.raises(DataError, match="Correct first_stage and depth"):
+        reading.read([stage, windows])
+
+
+@pytest.mark.parametrize(
+    ("answered", "fault"),
+    [
+        (["b"], "dropped"),
+        (["b", "a", "b"], "repeated"),
+        (["b", "a", "z"], "unknown"),
+        ([], "malformed"),
+    ],
+)
+def test_faults_are_counted(answered, fault, tmp_path):
+    (call,) = read(tmp_path, mine__jsonl=json.dumps({**LINE, "answered": answered})).calls
+    assert getattr(call, fault)
+    assert call.is_faulty
+
+
+def test_groups_come_from_names_and_can_be_corrected(tmp_path):
+    files = [tmp_path / name for name in ("bm25.gpt.depth20.repeat2.x.txt.gz", "bm25.gpt.x.txt")]
+    first, second = reading.groups_of(files, {})
+    assert (first.first_stage, first.reranker, first.depth, first.repeat) == ("bm25", "gpt", 20, 2)
+    assert (second.reranker, second.depth, second.repeat) == ("gpt", 0, 1)
+    (given,) = reading.groups_of(files[:1], {"reranker": "1", "first_stage": "splade"})
+    assert (given.reranker, given.first_stage) == ("bm25", "splade")
+    with pytest.raises(UnknownNameError, match="did you mean reranker"):
+        reading.groups_of(files, {"rerankr": "x"})
+
+
+@pytest.mark.parametrize(
+    ("text", "finding"),
+    [("{", "JSON that cannot be read"), ('{"query": 1, "answered": 3}', "no reranking"),
+     ('{"a": 1}', "no reranking"), ("1 Q0 a\n", "columns")],
+)  # fmt: skip
+def test_what_is_no_reranking_is_refused(text, finding, tmp_path):
+    with pytest.raises(DataError, match=finding):
+        read(tmp_path, mine__txt=text)
+
+
+def test_files_of_public_tools_are_read():
+    cases = DATA / "cases" / "rerankers"
+    if not cases.is_dir():
+        pytest.skip("no shared data")
+    for name in ("cohere.jsonl", "openinference.jsonl", "rankllm.jsonl", "mteb_predictions.json"):
+        assert reading.read([Path(cases / name)]).calls, name
