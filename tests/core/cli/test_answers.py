@@ -78,6 +78,7 @@ CALLS = {
     "aggregate": "aggregate judged --with goa,quicksort --calls 2",
     "judge": "judge mine --with tests.small_set:alike --calls 4 --data {f}",
     "ingest-collection": "ingest-collection {f}/texts --name texts",
+    "ingest-reranks": "ingest-reranks {f}/x.run --qrels {f}/q.txt --name answers",
     "doctor-collection": "doctor-collection texts",
     "search": "search texts wings --by bm25",
     "train --data collection": "train snrm@small --data texts",
