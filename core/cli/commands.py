@@ -371,7 +371,7 @@ SECTIONS = {
     "--figure -k",
     "measures": "| --conventions --digits",
     "data and lists": "--data --initial --preset --queries | --depth --scores",
-    "work": "| --max-seconds --jobs --executor --with --device",
+    "work": "| --api --max-seconds --jobs --executor --with --device",
     "output": "--dry-run --json --verbose --all --version --help-all | --store -h",
 }
 """Sections of a help text with their commands or flags; OWN has all others.

@@ -49,7 +49,7 @@ SAME, MOST_DIFFERING = 40, 0.05
 
 @dataclass(frozen=True)
 class Group:
-    """What a file holds.
+    """Content of a file.
 
     Attributes:
         path: of the file.
@@ -194,7 +194,7 @@ def read(
 
 
 def _notes(calls: Iterable[Call], grades: Mapping[str, Any]) -> Iterator[str]:
-    """What was left out or looks odd, in sentences."""
+    """Sentences on faults and on queries that were left out."""
     every = list(calls)
     faulty = sum(call.is_faulty for call in every if not call.is_list)
     windows = sum(not call.is_list for call in every)

@@ -1,4 +1,4 @@
-"""What the calls of rerankers say: NDCG by input, effects, pairs, places, depths and faults."""
+"""Results of the calls of rerankers: NDCG by input, effects, pairs, places, depths, faults."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
