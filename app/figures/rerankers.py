@@ -24,7 +24,7 @@ def places(rows: Sequence[Mapping[str, Any]]) -> go.Figure:
             each row of the matrix sums to 1.
     """
     drawn = [row for row in rows if row["matrix"]][:MOST]
-    titles = [f"{row['reranker']}<br><sub>{row['basis']}</sub>" for row in drawn]
+    titles = [f"{row['reranker']} · {row['basis']}" for row in drawn]
     figure = make_subplots(
         cols=max(len(drawn), 1), subplot_titles=titles, horizontal_spacing=0.06, shared_yaxes=False
     )

@@ -29,8 +29,7 @@ def recorded_names() -> list[str]:
 def page() -> None:
     """Draw the studies of recorded answers, or of the data set in use."""
     names = recorded_names()
-    data = state.data()
-    chosen = data
+    data = chosen = state.data()
     if names:
         label = {data: f"{data} (live)"} | {name: f"{name} (recorded)" for name in names}
         chosen = parts.select(

@@ -368,10 +368,10 @@ SECTIONS = {
     "text collections": "ingest-collection doctor-collection search candidates",
     OWN: "| --seed --fold --split --texts --documents --query-texts --malformed --values --judge "
     "--retries --wait --timeout --price --seconds --no-caption --run --by --method --unit --size "
-    "--figure -k",
+    "--figure -k --call-price --token-price",
     "measures": "| --conventions --digits",
     "data and lists": "--data --initial --preset --queries | --depth --scores",
-    "work": "| --api --max-seconds --jobs --executor --with --device",
+    "work": "| --api --calls --max-seconds --jobs --executor --with --device",
     "output": "--dry-run --json --verbose --all --version --help-all | --store -h",
 }
 """Sections of a help text with their commands or flags; OWN has all others.

@@ -313,15 +313,15 @@ def place_matrix(calls: Iterable[Call], places: int) -> Float64[np.ndarray, "sho
 
     Args:
         calls: whole lists or windows.
-        places: number of positions; further ones count with the last.
+        places: number of positions; answers further down are in no column.
     """
-    counts = np.zeros((places, places))
+    counts, totals = np.zeros((places, places)), np.zeros((places, 1))
     for call in calls:
-        where = {name: min(rank, places - 1) for rank, name in enumerate(call.answered)}
-        for slot, name in enumerate(call.shown):
-            if name in where:
-                counts[min(slot, places - 1), where[name]] += 1
-    totals = counts.sum(axis=1, keepdims=True)
+        where = {name: rank for rank, name in enumerate(call.answered)}
+        for slot, name in enumerate(call.shown[:places]):
+            totals[slot] += name in where
+            if where.get(name, places) < places:
+                counts[slot, where[name]] += 1
     return np.divide(counts, totals, out=np.zeros_like(counts), where=totals > 0)
 
 

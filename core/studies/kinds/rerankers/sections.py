@@ -28,7 +28,7 @@ from shuffleproof.core.studies.sections import (
 )
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Column, Table
-from shuffleproof.core.words import counted, number, percent, signed
+from shuffleproof.core.words import counted, number, percent
 
 ALPHA = 0.05
 WHY = "order and company: t tests over queries, adjusted by Holm"
@@ -138,10 +138,12 @@ def headline(result: StudyResult, _view: View) -> Headline:
 
 
 def _in_words(effect: str, values: Any) -> str:
-    unit = " of the list" if values["unit"] == PLACE else ""
-    if effect == "order":
-        return f"first − last slot {signed(values['value'], 3)}{unit}"
-    return f"± {number(values['value'], '.3f')}{unit}"
+    if values["unit"] == PLACE:
+        size = f"{percent(abs(values['value']), 1)} of the list"
+    else:
+        size = f"{number(abs(values['value']), '.3f')} in score"
+    sign = "−" if values["value"] < 0 else "+"
+    return f"shown first, not last: {sign}{size}" if effect == "order" else f"± {size}"
 
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
@@ -153,7 +155,8 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     quality = Table(rows(result), ROWS, "Quality by input")
     yield quality if len(result.measures) > 1 else quality.without("measure")
     yield Table(effect_rows(result), EFFECTS, "Effects of order, company and noise")
-    yield Table(_frame(facts["pairs"], PAIRS), PAIRS, "Agreement on pairs that were shown again")
+    pairs = _frame(facts["pairs"], PAIRS)
+    yield Table(pairs, PAIRS, "Agreement on pairs that were shown again", detail=True)
     for name, columns, title in (
         ("repeats", REPEATS, "Repeated answers to the same input"),
         ("aggregated", AGGREGATED, "Mean place over several random orders"),
@@ -165,8 +168,8 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
             yield Table(frame, columns, title, detail=True)
     found = depths(result)
     if len(found):
-        yield Table(found, DEPTHS, "Gain by number of candidates")
-    yield Table(_frame(facts["faults"], FAULTS), FAULTS, "Faults of answers")
+        yield Table(found, DEPTHS, "Gain by number of candidates", detail=True)
+    yield Table(_frame(facts["faults"], FAULTS), FAULTS, "Faults of answers", detail=True)
     missing = facts["missing"]
     if missing["calls"]:
         yield Finding(
