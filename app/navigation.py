@@ -13,7 +13,6 @@ from shuffleproof.app.views import (
     invariance,
     jobs,
     one_query,
-    outside,
     overview,
     perturbations,
     preferences,
@@ -29,6 +28,7 @@ from shuffleproof.app.views.attention import page as attention
 from shuffleproof.app.views.benchmark import page as benchmark
 from shuffleproof.app.views.data import page as data
 from shuffleproof.app.views.library import page as library
+from shuffleproof.app.views.outside import page as outside
 from shuffleproof.app.views.train import page as train
 
 STUDY = ("study", "show")

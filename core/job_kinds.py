@@ -286,6 +286,21 @@ def runs(store: Store, *, upload: str, name: str, measures: Sequence[str] = ()) 
     return answer(artefact)
 
 
+def reranks(store: Store, *, upload: str, name: str) -> Reports:
+    """Store the recorded answers of an upload under a name, and examine them.
+
+    One file of the upload lies in its folder `qrels`, any number in `runs`.
+    """
+    from shuffleproof.core.rerank.store import ingest as read  # noqa: PLC0415 (only who works pays for it)
+    from shuffleproof.core.studies.kinds.rerankers.question import Rerankers  # noqa: PLC0415 (likewise)
+
+    with _files_of(store, upload, once=True) as folder:
+        (qrels,) = sorted((folder / QRELS).iterdir())
+        recorded, _ = read(sorted((folder / RUNS).iterdir()), name, store, qrels)
+        studied = yield from Rerankers().study(Scope(store, name))
+    return answer(studied, recorded)
+
+
 def import_archive(store: Store, *, upload: str, name: str) -> Reports:
     """Take the artefacts of an uploaded archive into the store; `name` is that of the file.
 
@@ -313,11 +328,12 @@ KINDS: Mapping[str, Callable[..., Reports]] = {
     "doctor": DataJob(doctor),
     "judge": DataJob(judge, ("preset", "pinned")),
     "runs": runs,
+    "reranks": reranks,
     "library-import": import_archive,
     **{kind: StudyJob(question) for kind, question in EVERY.items()},
 }
 """Every kind of job; nothing else can be handed in or run."""
 
 
-SHORT = frozenset({"ingest", "bring", "runs", "library-import", "invariance"})
+SHORT = frozenset({"ingest", "bring", "runs", "reranks", "library-import", "invariance"})
 """Kinds that people wait for: they have a place of their own beside long trainings and studies."""

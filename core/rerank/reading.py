@@ -40,6 +40,11 @@ OTHER_INPUTS = {REVERSED, IDEAL, RANDOM, SET_A, SET_B, TOP}
 GROUPS = ("first_stage", "reranker", "depth", "repeat")
 PASSAGE = re.compile(r"^\[(\d+)\]\s?(.*)$", re.MULTILINE)
 QUERY = re.compile(r"[Ss]earch [Qq]uery: (.+?)\.?\s*\n")
+NUMBERED = re.compile(
+    r"(?:depth|top|k)[-_]?(?P<depth>\d+)|(?:repeat|rep|run|seed)[-_]?(?P<repeat>\d+)"
+)
+"""Parts of file names that are a depth or the number of a repetition."""
+
 WINDOW, STRIDE = 20, 10
 """RankLLM's defaults, where the file does not show others."""
 
@@ -110,10 +115,19 @@ def groups_of(files: Sequence[Path], given: Mapping[str, str]) -> list[Group]:
     if unknown := sorted(given.keys() - set(GROUPS)):
         raise UnknownNameError("group", unknown[0], GROUPS)
     parts = [_parts(path) for path in files]
-    # The end that all names share is the data set, if two other parts are left
+    # The end that all names share is the data set, if two other parts of some name are left
     ends = {names[-1] for names in parts}
-    shared = ends.pop() if len(ends) == 1 and len(files) > 1 else ""
-    return [_group(path, names, shared, given) for path, names in zip(files, parts, strict=True)]
+    most = max(sum(not NUMBERED.fullmatch(name) for name in names) for names in parts)
+    shared = ends.pop() if len(ends) == 1 and len(files) > 1 and most > 2 else ""
+    groups = [_group(path, names, shared, given) for path, names in zip(files, parts, strict=True)]
+    stages = {group.first_stage for group in groups if group.reranker}
+    # A single name that others begin with is their first stage
+    return [
+        replace(group, first_stage=group.reranker, reranker="")
+        if not group.first_stage and group.reranker in stages
+        else group
+        for group in groups
+    ]
 
 
 def _parts(path: Path) -> list[str]:
@@ -125,14 +139,15 @@ def _parts(path: Path) -> list[str]:
 def _group(path: Path, names: list[str], shared: str, given: Mapping[str, str]) -> Group:
     depth, repeat, others = 0, 1, []
     for name in names:
-        if match := re.fullmatch(r"(?:depth|top|k)[-_]?(\d+)", name):
-            depth = int(match[1])
-        elif match := re.fullmatch(r"(?:repeat|rep|run|seed)[-_]?(\d+)", name):
-            repeat = int(match[1])
-        else:
+        match = NUMBERED.fullmatch(name)
+        if match is None:
             others.append(name)
+        elif match["depth"]:
+            depth = int(match["depth"])
+        else:
+            repeat = int(match["repeat"])
     is_first = path.parent.name == FIRST_STAGE
-    if others[-1:] == [shared] and len(others) > (1 if is_first else 2):
+    if others[-1:] == [shared] and len(others) > 1:
         others.pop()
     others = others or names
     if is_first or len(others) > 1:

@@ -3,19 +3,25 @@
 This module loads no code that runs studies, so that a misspelt name is reported at once.
 """
 
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.machinery import PathFinder
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from shuffleproof.core.errors import DataError, UsageError, no_file
 from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.rankers.preset_digests import with_digest
 from shuffleproof.core.store.artefacts import Store
+
+OFFERED = "SHUFFLEPROOF_RERANKERS"
+"""Environment variable with the addresses of other machines that pages may call."""
 
 ORACLE, ANTI = "oracle", "anti-oracle"
 """Artificial initial rankings for any data: by the judgments, and reversed."""
@@ -100,15 +106,31 @@ def _check_ranker(name: RankerName, preset: str, names: Names, store: Store) -> 
         user_rankers.registered_ranker(name.head)
     elif names.from_outside and name.kind is Kind.FUNCTION:
         _check_module(name)
-    elif names.from_outside and name.kind is Kind.ENDPOINT:
-        from shuffleproof.core.rankers.outside.apis import Target  # noqa: PLC0415 (likewise)
-
-        Target.parse(name.head, name.path)
+    elif name.kind is Kind.ENDPOINT:
+        _check_endpoint(name, names)
     else:
         is_set = names.changes.keys() - {"seed"} and name.kind is Kind.REGISTERED
         if is_set and not registry.entry(name.base).learns:
             raise UsageError(f"{name} is not trained: it has no fields to set; leave out --set")
         registry.spec_of(name, preset, **names.changes)
+
+
+def _check_endpoint(name: RankerName, names: Names) -> None:
+    """Refuse an address that cannot be used, and on pages those of other machines.
+
+    A visitor of the dashboard cannot make this machine call another one; its owner can allow names.
+    """
+    from shuffleproof.core.execution.http_client import LOOPBACK  # noqa: PLC0415 (only who names one pays for it)
+    from shuffleproof.core.rankers.outside.apis import Target  # noqa: PLC0415 (likewise)
+
+    address = Target.parse(name.head, name.path).address
+    allowed = {str(RankerName.of(text)) for text in parts_of(os.environ.get(OFFERED, ""))}
+    is_local = urlsplit(address).hostname in LOOPBACK
+    if not (names.from_outside or is_local or str(name) in allowed):
+        raise UsageError(
+            f"{address} is on another machine, which pages do not call: name it in the variable "
+            f"{OFFERED}, or use the command line"
+        )
 
 
 def _check_module(name: RankerName) -> None:

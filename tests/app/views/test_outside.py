@@ -9,7 +9,7 @@ import streamlit as st
 from shuffleproof.app import proposals, training
 from shuffleproof.app.figures.style import stroke
 from shuffleproof.app.uploads import Draft
-from shuffleproof.app.views import outside as view
+from shuffleproof.app.views.outside import page as view
 from shuffleproof.core import jobs
 from shuffleproof.core.job_kinds import FILE, QRELS, RUNS
 from shuffleproof.core.rankers.name import with_display_names

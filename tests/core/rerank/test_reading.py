@@ -104,6 +104,8 @@ def test_groups_come_from_names_and_can_be_corrected(tmp_path):
     first, second = reading.groups_of(files, {})
     assert (first.first_stage, first.reranker, first.depth, first.repeat) == ("bm25", "gpt", 20, 2)
     assert (second.reranker, second.depth, second.repeat) == ("gpt", 0, 1)
+    flat = [tmp_path / name for name in ("bm25.x.txt", "bm25.gpt.x.txt")]
+    assert [one.reranker for one in reading.groups_of(flat, {})] == ["", "gpt"]
     (given,) = reading.groups_of(files[:1], {"reranker": "1", "first_stage": "splade"})
     assert (given.reranker, given.first_stage) == ("bm25", "splade")
     with pytest.raises(UnknownNameError, match="did you mean reranker"):

@@ -17,6 +17,7 @@ from shuffleproof.app.plain import escaped, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.app.study.choice import CHOOSABLE, conventions
 from shuffleproof.app.uploads import Draft
+from shuffleproof.app.views.outside import rerankers
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.job_kinds import FILE, MEASURES, QRELS, RUNS
@@ -39,12 +40,16 @@ from shuffleproof.core.words import counted, number
 QUESTION = "How robust is your own ranker?"
 KEPT = "Your other files are still here: remove or replace the file named above."
 OF_RUNS, SCORED, FUNCTION = "TREC runs", "Scores or a model", "A Python function"
+ANSWERS, ADDRESS = "Answers of a reranker", "A reranker's address"
 
 
 def page() -> None:
     """Draw the choice of a ranker's format, then the form for it."""
     parts.header("Your ranker", QUESTION)
-    ways = {OF_RUNS: _runs, SCORED: _ranker, FUNCTION: _function}
+    ways = {
+        OF_RUNS: _runs, SCORED: _ranker, ANSWERS: rerankers.answers, ADDRESS: rerankers.address,
+        FUNCTION: _function,
+    }  # fmt: skip
     ways[parts.segments("Kind", "have", {way: way for way in ways})]()
 
 
