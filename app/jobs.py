@@ -187,8 +187,9 @@ def name(job: Job) -> str:
         return f"Import {given['name']}"
     if job.kind == "library-import":
         return f"Import {given.get('name', 'from the library')}"
-    if job.kind == "runs":
-        return f"Compare runs by {given['name']}"
+    if job.kind in {"runs", "reranks"}:
+        what = "Compare runs by" if job.kind == "runs" else "Examine the answers"
+        return f"{what} {given['name']}"
     if job.kind == "bring":
         return f"Bring {str(given.get('file', 'a file')).rpartition('/')[2]} to {given['data']}"
     rankers = ", ".join(given.get("rankers", ())) or str(given.get("ranker", ""))

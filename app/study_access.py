@@ -51,6 +51,7 @@ def place(artefact: Artefact) -> tuple[str, dict[str, str]]:
     kind, data = str(artefact.recipe["kind"]), str(artefact.facts.get("data", ""))
     of = "collection" if kind in COLLECTION_STUDIES else state.USE
     of = "preferences" if kind in PREFERENCE_STUDIES else of
+    of = "answers" if artefact.recipe.get("recorded") else of
     return page_of(kind), {of: data, "study": str(artefact.key)}
 
 

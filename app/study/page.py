@@ -104,14 +104,14 @@ class StudyPage:
     more: Callable[[StudyView], str] = nothing
     sort_key: choice.SortKey = services.arrival_order
 
-    def draw(self, data: str = "") -> None:
-        """Draw a stored study, the running job, and the form.
+    def draw(self) -> None:
+        """Draw the header, then everything else."""
+        parts.header(self.title, cast("Form", self.form).question.title)
+        self.body()
 
-        Args:
-            data: name of the data; empty: the data set in use.
-        """
-        data, asked = data or state.data(), cast("Form", self.form)
-        parts.header(self.title, asked.question.title)
+    def body(self) -> None:
+        """Draw a stored study of the data set in use, the running job, and the form."""
+        data, asked = state.data(), cast("Form", self.form)
         stored = study_access.stored_studies(asked.kind, data)
         at_work = job_panel.progress(asked.panel, (data,))
         if stored:

@@ -1,6 +1,6 @@
 """The page of rerankers: effects of order, company and noise, live or from recorded answers."""
 
-from shuffleproof.app import services, state
+from shuffleproof.app import services, state, study_access
 from shuffleproof.app.study import parts
 from shuffleproof.app.study.form import Form
 from shuffleproof.app.study.page import StudyPage
@@ -28,11 +28,24 @@ def recorded_names() -> list[str]:
 
 def page() -> None:
     """Draw the studies of recorded answers, or of the data set in use."""
+    parts.header(PAGE.title, Rerankers.title)
     names = recorded_names()
-    data = chosen = state.data()
+    data = state.data()
+    missing = state.missing_option("answers", [data, *names])
+    chosen = data
     if names:
-        label = {data: f"{data} (live)"} | {name: f"{name} (recorded)" for name in names}
+        label = {data: f"{data} (data set)"} | {name: f"{name} (recorded)" for name in names}
         chosen = parts.select(
-            "Data", "answers", [data, *names], data, format_func=lambda name: label[name]
+            "Answers", "answers", [data, *names], data, format_func=lambda name: label[name]
         )
-    PAGE.draw(chosen)
+        state.instead("answers", missing, chosen)
+    if chosen == data:
+        PAGE.body()
+        parts.link("outside", "Recorded answers, or a reranker's address")
+        return
+    stored = study_access.stored_studies(Rerankers.kind, chosen)
+    if stored:
+        PAGE.study(stored)
+    else:
+        parts.not_yet(f"No study of {chosen} is stored yet.")
+        parts.shell(f"shuffleproof study rerankers --data '{chosen}'")

@@ -123,7 +123,8 @@ def ask(data: str, named: str, queries: int) -> Job:
 def _examined(job: Job) -> None:
     data = str(job.parameters.get("name") or job.parameters["data"])
     st.success(escaped(f"Examined: {data}."))
-    query = {"study": str(job.result["artefact"]), "answers": data}
+    artefact = services.store().resolve(str(job.result["artefact"]))
+    query = {"study": str(artefact.key), "answers": data}
     parts.link("rerankers", "Open the picture", query=query)
 
 

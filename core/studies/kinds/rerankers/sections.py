@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.significance import bootstrap_intervals
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.rerank.design import RANDOM
@@ -28,7 +29,7 @@ from shuffleproof.core.studies.sections import (
 )
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Column, Table
-from shuffleproof.core.words import counted, number, percent
+from shuffleproof.core.words import counted, number, percent, signed
 
 ALPHA = 0.05
 WHY = "order and company: t tests over queries, adjusted by Holm"
@@ -126,7 +127,7 @@ def headline(result: StudyResult, _view: View) -> Headline:
     rows = result.facts["effects"]
     known = [row for row in rows if row["order"]["value"] is not None]
     if not known:
-        return Headline("No answers tell order, company and noise apart.", INCONCLUSIVE, WHY)
+        return _without_effects(result)
     row = max(known, key=lambda one: abs(one["order"]["value"]))
     name = RankerName.of(row["reranker"]).display
     found = [effect for effect in ("order", "company") if (row[effect]["p"] or 1.0) < ALPHA
@@ -135,6 +136,21 @@ def headline(result: StudyResult, _view: View) -> Headline:
         return Headline(f"{name} shows no effect of order or company.", ROBUST, WHY)
     words = " and ".join(f"{effect} ({_in_words(effect, row[effect])})" for effect in found)
     return Headline(f"{name} depends on {words}.", DEGRADES, WHY)
+
+
+def _without_effects(result: StudyResult) -> Headline:
+    """Change over the first stage, where no answers tell the effects apart."""
+    table = rows(result)
+    changed = table[table["reranker"] != INITIAL].dropna(subset=["difference"])
+    if changed.empty:
+        return Headline("No answers tell order, company and noise apart.", INCONCLUSIVE, WHY)
+    row: Any = changed.iloc[int(changed["difference"].abs().argmax())]
+    measure = Measure.parse(row["measure"]).convention().partition(" ")[0]
+    return Headline(
+        f"{RankerName.of(row['reranker']).display} changes {measure} by "
+        f"{signed(row['difference'])} over {row['first_stage']}; no answers show effects of order "
+        "or company.", INCONCLUSIVE, WHY,
+    )  # fmt: skip
 
 
 def _in_words(effect: str, values: Any) -> str:
@@ -181,8 +197,12 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
 
 
 def _conventions(facts: Any) -> list[str]:
-    calls = sum(row["calls"] for row in facts["faults"])
-    return [counted(calls, "call")]
+    calls, missing = sum(row["calls"] for row in facts["faults"]), facts["missing"]
+    share = percent(1 - missing["share"])
+    lacking = (
+        [f"{share} of {missing['wanted']:,} wanted calls recorded"] if missing["calls"] else []
+    )
+    return [counted(calls, "call"), *lacking]
 
 
 def _frame(records_of: Any, columns: Any) -> pd.DataFrame:
