@@ -48,6 +48,10 @@ ELSEWHERE = {
     "app": "tests/app/test_server.py",
     "check ": "tests/core/gate/test_check.py",
     "study card --data ours": "tests/core/gate/test_check.py",
+    "certify http": "tests/core/rankers/test_endpoint.py",
+    "ingest t.txt": "tests/core/studies/kinds/test_rerankers.py",
+    "ingest-reranks ": "tests/core/studies/kinds/test_rerankers.py",
+    "study rerankers ": "tests/core/studies/kinds/test_rerankers.py",
     f"export {KEY} figure3.pdf": "tests/app/test_browser_journey.py",
     f"export {KEY} mine.png": "tests/app/test_browser_journey.py",
 }
