@@ -89,6 +89,8 @@ class DryRun:
         call_seconds: seconds of one call of each user function.
         timed: True if one call of each function is timed.
         jobs: number of calls at the same time.
+        tokens: of calls of endpoints, from the lengths of their texts.
+        price: of these calls.
     """
 
     trainings: dict[str, NeededTraining] = field(default_factory=dict)
@@ -99,6 +101,14 @@ class DryRun:
     call_seconds: dict[str, float | None] = field(default_factory=dict)
     timed: bool = False
     jobs: int = 1
+    tokens: int = 0
+    price: float = 0.0
+
+    def expect(self, calls: Mapping[str, int], tokens: int, price: float) -> None:
+        """Note the calls of endpoints, where nothing is stored yet."""
+        if not self.study:
+            self.calls |= calls
+            self.tokens, self.price = tokens, price
 
     def add(self, training: PlannedTraining, purpose: str = "") -> None:
         """Note a training; duplicates count once."""
@@ -155,6 +165,8 @@ class DryRun:
                 + time_of([each and each * count / self.jobs])
                 + (f" ({each:.3g} s for one)" if each is not None else "")
             )
+        if self.tokens:
+            lines.append(f"tokens    about {self.tokens:,}; price {self.price:.4g}")
         outcome = time_of(self.seconds) if self.seconds else "no training"
         if self.study:
             outcome = f"stored as {self.study}"
@@ -167,6 +179,8 @@ class DryRun:
             "trainings": self.rows(),
             "trials": {"count": self.trials, "stored": self.stored_trials},
             "calls": self.calls,
+            "tokens": self.tokens,
+            "price": self.price,
             "seconds": _total(self.seconds),
         }
 
@@ -184,6 +198,9 @@ class DryRun:
         missing = trainings_in_words(self.missing_seconds)
         parts = [f"{missing} first" if self.missing_seconds else missing.capitalize()]
         calls = [f"about {counted(count, 'call')} of {name}" for name, count in self.calls.items()]
+        if self.tokens:
+            price = f" and a price of {self.price:.4g}" if self.price else ""
+            calls[-1] += f", with about {self.tokens:,} tokens{price}"
         parts += calls or ([f"{self.trials - self.stored_trials:,} trials"] if self.trials else [])
         return ", then ".join(parts)
 

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from threading import Semaphore
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from shuffleproof.core.perturb.sets import assemble
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.name import INITIAL, Kind
 from shuffleproof.core.rankers.outside.apis import Rating
+from shuffleproof.core.rankers.outside.callable_ranker import digest_of_texts
 from shuffleproof.core.rankers.outside.endpoint import EndpointRanker, calls_allowed
 from shuffleproof.core.rankers.outside.function_process import jobs_allowed
 from shuffleproof.core.rerank import calls as reranks
@@ -84,10 +86,13 @@ def run(workbench: Workbench, question: Rerankers) -> Generator[Progress, None, 
             raise FixedScoresError(label)
         identified = yield from workbench.identified(name)
         rankers[label] = identified.ranker
-        # Answers of endpoints are found again by address and options, however noisy they are
-        is_endpoint = name.kind is Kind.ENDPOINT
-        by_name = key_of("reranker", {"name": label}).digest
-        digests[label] = by_name if is_endpoint else identified.digest
+        if name.kind is Kind.ENDPOINT:
+            rankers[label] = EndpointRanker.from_name(name)
+            # Answers are found again by address and options, however noisy they are
+            texts = digest_of_texts(rankers[label].reads, base.dataset)
+            digests[label] = key_of("reranker", {"name": label}, texts).digest
+        else:
+            digests[label] = identified.digest
     plan = Plan.for_question(
         question, list(digests.items()), workbench.lists_digest, recorded=False
     )
@@ -98,7 +103,29 @@ def run(workbench: Workbench, question: Rerankers) -> Generator[Progress, None, 
     facts = workbench.facts(base)
     live = LiveCalls(plan, base, lists, workbench.store.records)
     work = partial(live.work, rankers)
-    return (yield from workbench.run(plan, list(lists.grades), lambda: facts, work, save=_save))
+    studied = yield from workbench.run(plan, list(lists.grades), lambda: facts, work, save=_save)
+    if (dry := getattr(workbench, "dry", None)) is not None:
+        dry.expect(**_cost(plan, rankers, base))
+    return studied
+
+
+def _cost(plan: Plan, rankers: Mapping[str, Any], base: JudgedLists) -> dict[str, Any]:
+    """Calls of each endpoint, and tokens and price of all of them: four letters are a token."""
+    calls: dict[str, int] = {}
+    letters = 0
+    for label, ranker in rankers.items():
+        if isinstance(ranker, EndpointRanker):
+            calls[label] = 0
+            for query, texts in ranker.inputs(base.dataset, base.lists):
+                calls[label] += calls_of(ranker, plan.design, len(texts))
+                mean = sum(map(len, texts)) / max(len(texts), 1)
+                names = [str(place) for place in range(len(texts))]
+                for given in plan.design.inputs(len(texts)):
+                    shown = plan.design.documents(given, "", names, {})
+                    letters += round(mean * len(shown)) + len(query)
+    tokens = letters // 4
+    price = plan.call_price * sum(calls.values()) + plan.token_price * tokens / 1e6
+    return {"calls": calls, "tokens": tokens, "price": price}
 
 
 def _within_calls(base: JudgedLists, rankers: Mapping[str, Any], plan: Plan) -> JudgedLists:
@@ -186,6 +213,7 @@ class LiveCalls:
             self.base.lists,
             document_names(self.base.dataset),
         )
+        answers = Answers(ranker, self.records, Semaphore(jobs_allowed()))
         query_texts, texts = dict[str, str](), dict[tuple[str, str], str]()
         parts = np.split(lists.rows, lists.offsets[1:-1])
         inputs = ranker.inputs(dataset, lists)
@@ -197,11 +225,10 @@ class LiveCalls:
         def answer(trial: Trial) -> Call:
             shown = [texts[trial.query, name] for name in trial.shown]
             repeat = trial.given.repeat
-            found = stored_rating(ranker, query_texts[trial.query], shown, repeat, self.records)
-            return _call(label, trial, *found)
+            return _call(label, trial, *answers.rating(query_texts[trial.query], shown, repeat))
 
         trials, made = self._trials(), dict[Trial, Call]()
-        with ThreadPoolExecutor(jobs_allowed()) as pool:
+        with ThreadPoolExecutor(2 * jobs_allowed()) as pool:
             futures = {pool.submit(answer, trial): trial for trial in trials}
             try:
                 for done, future in enumerate(as_completed(futures)):
@@ -264,19 +291,39 @@ class Trial:
     shown: Ranking
 
 
-def stored_rating(
-    ranker: EndpointRanker, query: str, texts: Sequence[str], repeat: int, records: Records
-) -> tuple[Rating, float]:
-    """Rating of a list and its seconds, from the store or by a call that is stored at once."""
-    content = {"reranker": ranker.name, "query": query, "texts": list(texts), "repeat": repeat}
-    digest = key_of("call", content).digest
-    stored = records.get(digest)
-    if stored is None:
-        start = time.perf_counter()
-        rating = ranker.rate(query, texts)
-        stored = {**asdict(rating), "seconds": time.perf_counter() - start}, {}
-        records.put(digest, *stored)
-    values = dict(stored[0])
+@dataclass(frozen=True)
+class Answers:
+    """Answers of an endpoint, each stored as soon as it comes.
+
+    Attributes:
+        ranker: the endpoint.
+        records: of the answers.
+        gate: lets as many calls be under way as allowed.
+    """
+
+    ranker: EndpointRanker
+    records: Records
+    gate: Semaphore
+
+    def rating(self, query: str, texts: Sequence[str], repeat: int) -> tuple[Rating, float]:
+        """Rating of a list and its seconds, from the store or by a call."""
+        name = self.ranker.name
+        content = {"reranker": name, "query": query, "texts": list(texts), "repeat": repeat}
+        digest = key_of("call", content).digest
+        stored = self.records.get(digest)
+        if stored is None:
+            with self.gate:  # writing does not hold up the next call
+                start = time.perf_counter()
+                rating = self.ranker.rate(query, texts)
+                seconds = time.perf_counter() - start
+            stored = {**asdict(rating), "seconds": seconds}, {}
+            self.records.put(digest, *stored)
+        return _rating_of(stored[0])
+
+
+def _rating_of(stored: Mapping[str, Any]) -> tuple[Rating, float]:
+    """Rating and seconds of a record."""
+    values = dict(stored)
     seconds = float(values.pop("seconds"))
     listed = {name: tuple(values[name]) for name in ("order", "scores")}
     return Rating(**{**values, **listed}), seconds
