@@ -47,16 +47,24 @@ SECTIONS = {
         ),
         Page("Glossary", "glossary", glossary.page, "the terms of the field", docs="measures"),
     ),
+    "Your ranker": (
+        Page(
+            "Your ranker", "outside", outside.page,
+            "test your own ranker: function, model, address, answers, scores, runs",
+            docs="your-ranker",
+        ),
+        Page(
+            "Rerankers", "rerankers", rerankers.page,
+            "order, company and noise in the answers of rerankers",
+            STUDY, "your-ranker",
+        ),
+    ),
     "Data": (
         Page("Data", "data", data.page, "upload, features, problems", docs="data-formats"),
     ),
     "Rankers": (
         Page("Train", "train", train.page, "train a ranker, learning curves, runs", docs="rankers"),
         Page("Tune", "tune", tune.page, "hyperparameter search on validation", docs="rankers"),
-        Page(
-            "Your ranker", "outside", outside.page,
-            "test your own ranker: function, model file, scores, runs", docs="your-ranker",
-        ),
     ),
     "Stress tests": (
         Page(
@@ -92,11 +100,6 @@ SECTIONS = {
         Page(
             "Attention", "attention", attention.page, "which documents a ranker looks at",
             ("query", "lists", "ranker", "change"), "papers",
-        ),
-        Page(
-            "Rerankers", "rerankers", rerankers.page,
-            "order, company and noise in the answers of rerankers",
-            (*STUDY, "answers"), "your-ranker",
         ),
         Page("Worst case", "worst-case", worst_case.page, "the worst permutation found", STUDY),
         Page(

@@ -1,9 +1,7 @@
 """Positions at which documents were shown and answered, a heat map for each reranker."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
@@ -16,15 +14,15 @@ HEIGHT, MOST = 430, 4
 
 
 @plain_text
-def places(rows: Sequence[Mapping[str, Any]]) -> go.Figure:
+def places(frame: pd.DataFrame) -> go.Figure:
     """Share of documents shown at one position that were answered at another.
 
     Args:
-        rows: one per reranker: `reranker`, `basis` (of what), `lists`, `matrix` [shown, answered];
-            each row of the matrix sums to 1.
+        frame: one row per reranker: ranker, basis (of what), lists, matrix [shown, answered];
+            a row of the matrix sums to 1 at most.
     """
-    drawn = [row for row in rows if row["matrix"]][:MOST]
-    titles = [f"{row['reranker']} · {row['basis']}" for row in drawn]
+    drawn = [row for row in frame.to_dict("records") if row["matrix"]][:MOST]
+    titles = [f"{row['ranker']} · {row['basis']}" for row in drawn]
     figure = make_subplots(
         cols=max(len(drawn), 1), subplot_titles=titles, horizontal_spacing=0.06, shared_yaxes=False
     )
@@ -36,7 +34,7 @@ def places(rows: Sequence[Mapping[str, Any]]) -> go.Figure:
             z=matrix, x=numbers, y=numbers, colorscale=WEIGHTS, zmin=0, zmax=highest, col=at, row=1,
             showscale=at == len(drawn), colorbar={"title": "share", "tickformat": ".0%"},
             hovertemplate="shown at %{y}, answered at %{x}: %{z:.1%}<extra></extra>",
-            name=row["reranker"],
+            name=row["ranker"],
         )  # fmt: skip
     xaxes(figure, title="position answered", showgrid=False)
     yaxes(figure, autorange="reversed", showgrid=False)

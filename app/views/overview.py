@@ -46,6 +46,11 @@ def page(titles: Mapping[str, str]) -> None:
 
 
 def _own_data() -> None:
+    st.subheader("Your ranker")
+    st.markdown(
+        "A function, a model file, scores, runs, a reranker's address or its recorded answers."
+    )
+    parts.link("outside", "Examine your ranker", "input")
     st.subheader("Your data")
     st.markdown(
         "LETOR text (`2 qid:10 1:0.5 2:0.1 # docid = a`) or tables: one file, or a folder with "

@@ -90,6 +90,9 @@ CASES = {
     "distributions.labels": (table(part=[EVIL], label=[1], documents=[3]),),
     "distributions.lengths": (table(part=[EVIL], documents=[3], queries=[3]),),
     "initial_ranking.curves": (CURVE, "shuffle", "NDCG@10", "share"),
+    "rerankers.places": (
+        table(ranker=[EVIL], basis=["random orders"], lists=[2], matrix=[[[1.0]]]),
+    ),
     "initial_rankings.conditions": (
         table(ranker=[EVIL], condition=[f"{EVIL} for dlcm"], mean=[0.5], low=[0.4], high=[0.6],
               change=[0.1], change_low=[0.0], change_high=[0.2], change_p=[0.1], n=[9]),

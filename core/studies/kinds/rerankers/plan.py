@@ -20,7 +20,7 @@ class Plan(DescribedPlan):
 
     Attributes:
         rankers: (label, digest).
-        data: digest of the lists, or of the recorded answers.
+        lists: digest of the lists, or of the recorded answers.
         recorded: True if no reranker is called.
         measures: as text.
         orders: random orders.
@@ -34,7 +34,7 @@ class Plan(DescribedPlan):
 
     kind: str = field(default=Rerankers.kind, init=False)
     rankers: tuple[tuple[str, str], ...]
-    data: str
+    lists: str
     recorded: bool
     measures: tuple[str, ...]
     orders: int
@@ -47,11 +47,11 @@ class Plan(DescribedPlan):
 
     @classmethod
     def for_question(
-        cls, question: Rerankers, rankers: Sequence[tuple[str, str]], data: str, *, recorded: bool
+        cls, question: Rerankers, rankers: Sequence[tuple[str, str]], lists: str, *, recorded: bool
     ) -> "Plan":
         """Plan of a question."""
         return cls(
-            tuple(rankers), data, recorded, question.measures, question.orders, question.repeats,
+            tuple(rankers), lists, recorded, question.measures, question.orders, question.repeats,
             question.sets, question.seed, question.queries, question.call_price,
             question.token_price,
         )  # fmt: skip
@@ -69,8 +69,8 @@ class Plan(DescribedPlan):
     def digest(self, label: str, given: Input, lists: int) -> str:
         """Key of the scores of a ranker for one input of this many lists."""
         facts = {
-            "kind": self.kind, "ranker": dict(self.rankers)[label], "data": self.data,
-            "input": given.name, "repeat": given.repeat, "seed": self.seed, "lists": lists,
+            "kind": self.kind, "ranker": dict(self.rankers)[label], "lists": self.lists,
+            "input": given.name, "repeat": given.repeat, "seed": self.seed, "queries": lists,
         }  # fmt: skip
         return key_of("trial", facts).digest
 

@@ -33,8 +33,9 @@ from shuffleproof.core.words import counted, number, percent, signed
 
 ALPHA = 0.05
 WHY = "order and company: t tests over queries, adjusted by Holm"
+RERANKER = Column("ranker", "Reranker", tables.NAME)
 ROWS = (
-    Column("reranker", "Reranker", tables.NAME),
+    RERANKER,
     Column("first_stage", "Input", help="First stage, or the order shown."),
     Column("depth", "Depth", tables.COUNT, "Documents of a list that were reranked."),
     Column("repeat", "Repeat", tables.COUNT, "Number of the repetition."),
@@ -46,7 +47,7 @@ ROWS = (
     tables.QUERIES,
 )
 SUMMARY = (
-    Column("reranker", "Reranker", tables.NAME),
+    RERANKER,
     Column("mean", "First stage order", tables.VALUE, "Mean of the measure over first stages."),
     Column("worst", "Worst input", tables.VALUE, "Smallest mean over inputs with all documents."),
     Column("order", "Order", tables.CHANGE, "First slot minus last slot."),
@@ -60,7 +61,7 @@ SUMMARY = (
     Column("price", "Price", ".4g"),
 )
 EFFECTS = (
-    Column("reranker", "Reranker", tables.NAME),
+    RERANKER,
     Column("effect", "Effect"),
     Column("value", "Value", tables.VALUE),
     *tables.bounds(words="95 % interval over queries (Student's t)."),
@@ -69,14 +70,14 @@ EFFECTS = (
     Column("unit", "Unit"),
 )
 PAIRS = (
-    Column("reranker", "Reranker", tables.NAME),
+    RERANKER,
     Column("same_order_agreement", "Same order", ".1%", "Shown again in the same order."),
     Column("opposite_order_agreement", "Opposite order", ".1%", "Shown in the opposite order."),
     Column("n", "Pairs, same", tables.COUNT),
     Column("n_opposite", "Pairs, opposite", tables.COUNT),
 )
 REPEATS = (
-    Column("reranker", "Reranker", tables.NAME),
+    RERANKER,
     Column("first_stage", "Input"),
     Column("depth", "Depth", tables.COUNT),
     Column("repeats", "Repeats", tables.COUNT),
@@ -85,24 +86,24 @@ REPEATS = (
     Column("same_first", "Same first", ".1%", "Pairs of repeats with the same first document."),
 )
 AGGREGATED = (
-    Column("reranker", "Reranker", tables.NAME),
+    RERANKER,
     Column("calls", "Orders", tables.COUNT, "Answers to random orders whose places are averaged."),
     Column("mean", "Mean", tables.VALUE),
 )
 SLOTS = (
-    Column("reranker", "Reranker", tables.NAME),
+    RERANKER,
     Column("third", "Third", tables.COUNT, "Of the list that held the first relevant document."),
     Column("mean", "Mean", tables.VALUE),
     Column("n", "Lists", tables.COUNT),
 )
 MOVED = (
-    Column("reranker", "Reranker", tables.NAME),
+    RERANKER,
     Column("grade", "Grade", tables.COUNT),
     Column("rises", "Places up", "+.2f", "Mean number of places that documents rise."),
     Column("n", "Documents", tables.COUNT),
 )
 DEPTHS = (
-    Column("reranker", "Reranker", tables.NAME),
+    RERANKER,
     Column("first_stage", "Input"),
     Column("depth", "Depth", tables.COUNT),
     Column("mean", "Mean", tables.VALUE),
@@ -111,7 +112,7 @@ DEPTHS = (
     Column("share", "Share of gain", ".0%", "Of the largest gain over the depths."),
 )
 FAULTS = (
-    Column("reranker", "Reranker", tables.NAME),
+    RERANKER,
     *(Column(name, label, tables.COUNT, words) for name, label, words in (
         ("calls", "Calls", "Whole lists, or windows where these were recorded."),
         ("malformed", "Malformed", "Answers that are no order of exactly what was shown."),
@@ -141,13 +142,13 @@ def headline(result: StudyResult, _view: View) -> Headline:
 def _without_effects(result: StudyResult) -> Headline:
     """Change over the first stage, where no answers tell the effects apart."""
     table = rows(result)
-    changed = table[table["reranker"] != INITIAL].dropna(subset=["difference"])
+    changed = table[table["ranker"] != INITIAL].dropna(subset=["difference"])
     if changed.empty:
         return Headline("No answers tell order, company and noise apart.", INCONCLUSIVE, WHY)
     row: Any = changed.iloc[int(changed["difference"].abs().argmax())]
     measure = Measure.parse(row["measure"]).convention().partition(" ")[0]
     return Headline(
-        f"{RankerName.of(row['reranker']).display} changes {measure} by "
+        f"{RankerName.of(row['ranker']).display} changes {measure} by "
         f"{signed(row['difference'])} over {row['first_stage']}; no answers show effects of order "
         "or company.", INCONCLUSIVE, WHY,
     )  # fmt: skip
@@ -165,7 +166,8 @@ def _in_words(effect: str, values: Any) -> str:
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """Sections of the result, in display order."""
     facts, measure = result.facts, view.measure(result)
-    yield Picture("places", (facts["places"],), title="Position shown and answered")
+    places = pd.DataFrame(facts["places"]).rename(columns={"reranker": "ranker"})
+    yield Picture("places", (places,), title="Position shown and answered")
     yield Convention.of(measure, len(result.query_ids), *_conventions(facts))
     yield Table(summary(result), SUMMARY, "Rerankers at a glance")
     quality = Table(rows(result), ROWS, "Quality by input")
@@ -206,7 +208,14 @@ def _conventions(facts: Any) -> list[str]:
 
 
 def _frame(records_of: Any, columns: Any) -> pd.DataFrame:
-    return pd.DataFrame(records_of, columns=tables.keys(columns))
+    """Table of records; tables call every reranker a ranker, JSON calls it a reranker."""
+    frame = pd.DataFrame(records_of).rename(columns={"reranker": "ranker"})
+    return frame.reindex(columns=tables.keys(columns))
+
+
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows of a table for JSON."""
+    return records(frame.rename(columns={"ranker": "reranker"}))
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
@@ -216,12 +225,12 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     place = None if result.directory is None else result.directory / MISSING
     missing["file"] = str(place) if place is not None and place.exists() else None
     return {
-        "rows": records(rows(result)), "effects": facts["effects"], "pairs": facts["pairs"],
+        "rows": _records(rows(result)), "effects": facts["effects"], "pairs": facts["pairs"],
         "malformed": sum(row["malformed"] for row in facts["faults"]),
         "calls": sum(row["calls"] for row in facts["faults"]), "missing": missing,
-        "summary_table": records(summary(result)), "faults": facts["faults"],
-        "repeats": records(repeats(result)), "aggregated": facts["aggregated"],
-        "depths": records(depths(result)), "slots": facts["slots"], "moved": facts["moved"],
+        "summary_table": _records(summary(result)), "faults": facts["faults"],
+        "repeats": _records(repeats(result)), "aggregated": facts["aggregated"],
+        "depths": _records(depths(result)), "slots": facts["slots"], "moved": facts["moved"],
         "places": facts["places"],
     }  # fmt: skip
 
@@ -282,8 +291,9 @@ def repeats(result: StudyResult) -> pd.DataFrame:
     quality, found = rows(result), []
     for row in result.facts["repeats"]:
         same = quality["measure"] == result.measures[0]
-        for name in ("reranker", "first_stage"):
-            same &= quality[name] == row[name]
+        same &= (quality["ranker"] == row["reranker"]) & (
+            quality["first_stage"] == row["first_stage"]
+        )
         means = quality.loc[same & (quality["depth"] == row["depth"]), "mean"]
         found.append(row | {"sd": float(means.std(ddof=1)) if len(means) > 1 else np.nan})
     return _frame(found, REPEATS)
@@ -320,7 +330,7 @@ def _by_depth(quality: pd.DataFrame, stages: set[str]) -> Any:
     named = quality["first_stage"].isin(["first stage", "top"] if live else sorted(stages))
     chosen = quality[named & (quality["repeat"] == 1)]
     return chosen.assign(stage=INITIAL if live else chosen["first_stage"]).groupby(
-        ["reranker", "stage"], sort=False
+        ["ranker", "stage"], sort=False
     )
 
 
@@ -332,7 +342,7 @@ def summary(result: StudyResult) -> pd.DataFrame:
     found = []
     for row in result.facts["effects"]:
         name = row["reranker"]
-        mine = quality[(quality["reranker"] == name) & (quality["first_stage"] != "top")]
+        mine = quality[(quality["ranker"] == name) & (quality["first_stage"] != "top")]
         plain = mine[~mine["first_stage"].isin(["reversed", "ideal", RANDOM])]
         found.append({
             "reranker": name, "mean": plain["mean"].mean(), "worst": mine["mean"].min(),
