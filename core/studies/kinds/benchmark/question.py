@@ -36,7 +36,7 @@ class Benchmark(Question):
         ("table2",),
         "rankers, comma-separated; also the sets table2, pairwise and all, combinations such as "
         "rrf:dlcm+mart or shuffled:dlcm, and your rankers: imported (scores#digits), files "
-        "(scores:, lightgbm:, xgboost: and a path) and module:function",
+        "(lightgbm:FILE; kinds: see `bring`) and module:function",
         names="rankers",
     )
     seeds: int = parameter(3, "seeds of each ranker", low=1)
