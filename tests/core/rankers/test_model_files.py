@@ -253,7 +253,7 @@ def text(content):
 REFUSED = {
     "a pickle": ("sklearn", pickled, r"it is a pickle\. Save it with skops: skops\.io\.dump"),
     "of joblib": ("sklearn", lambda path: path.write_bytes(b"x\x9cab"), "it is compressed, as jo"),
-    "untrusted": ("sklearn", untrusted, r"does not trust: sklearn.tree._tree.Tree. Export the model to ONNX"),
+    "untrusted": ("sklearn", untrusted, "does not trust: sklearn.tree._tree.Tree. Export"),
     "two inputs": ("onnx", lambda path: onnx_linear(path, [1.0] * 3, inputs=2),
                    r"it takes 2 inputs: .*Export it with one input: float\[documents, feat"),
     "wide": ("onnx", lambda path: onnx_linear(path, [1.0] * 9), r"9 columns, the data set 3 feat"),
