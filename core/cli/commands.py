@@ -394,7 +394,8 @@ EXIT_STATUS = {
     "usage.\n\nA regression is a significant loss (p ≤ .05, max-T over all comparisons) of --least "
     "or more that exceeds the ranker's own noise. A soft loss is smaller, or not significant. "
     "--fail-on names the losses with status 3.\n\n",
-    "doctor": (DOCTOR := "Exit status: 3 if a problem makes studies unreliable, else 0.\n\n"),
-    "doctor-collection": DOCTOR,
+    "doctor": "Exit status: 3 if a problem makes studies unreliable, or if --like ranks otherwise, "
+    "else 0.\n\n",
+    "doctor-collection": "Exit status: 3 if a problem makes studies unreliable, else 0.\n\n",
 }
 """Text above the examples of a command; `--help` shows the first paragraph only."""

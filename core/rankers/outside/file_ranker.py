@@ -203,7 +203,7 @@ class OutsideModel:
         return np.split(np.concatenate(scores), bounds)
 
     def _ask_about(self, **request: Any) -> dict[str, Any]:
-        """The answer of the process; it is kept for a model that reads lists."""
+        """The answer of the process, which stays open for a model that reads lists."""
         if not self._reads_lists:
             return _ask("score", **request)
         if self._processes and not self._processes[0].alive:

@@ -89,7 +89,7 @@ class Library:
     speaker: str = ""
 
     def words(self, error: object) -> str:
-        """What it says about an error."""
+        """Quotation of an error."""
         return f"{in_its_words(self.speaker or self.name, error)}."
 
 
@@ -120,7 +120,7 @@ class ModelServer:
     """Server of the process of a model file, which is opened once."""
 
     def __init__(self) -> None:
-        self._opened = lru_cache(maxsize=1)(opened)
+        self._opened = lru_cache(maxsize=1)(open_model)
 
     def score(self, kind: str, path: str, **data: Any) -> dict[str, Any]:
         """The `scores` of a model file of LIBRARIES, and `how` it was read; as `model_scores`."""
@@ -149,7 +149,7 @@ class ModelServer:
         return {}
 
 
-def opened(kind: str, path: Path) -> tuple[Any, Any]:
+def open_model(kind: str, path: Path) -> tuple[Any, Any]:
     """The module of a library, and the model of a file.
 
     Raises:
@@ -173,19 +173,19 @@ def model_scores(
     kind: str,
     path: Path,
     data: GivenData,
-    open_model: Callable[[str, Path], tuple[Any, Any]] = opened,
+    opener: Callable[[str, Path], tuple[Any, Any]] = open_model,
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """The raw scores of a model file, and how it was read.
 
     That is `columns` (the rule), `absent` columns, whether absent cells are `missing`, `rounds`
-    used, and the `seconds` of scoring.
+    used, and the `seconds` of scoring. `opener` opens the file.
 
     Raises:
         MissingPackageError: its library is missing.
         ModelError: its library cannot read it, or it has other features.
     """
     library = LIBRARIES[kind]
-    module, model = open_model(kind, path)
+    module, model = opener(kind, path)
     columns = library.columns(model)
     match = match_columns(columns, data.ids.tolist(), data.names, data.rule)
     missing = library.missing or (data.missing and library.reads_nan(model))
