@@ -274,12 +274,12 @@ def _unreadable(kind: str, path: Path, error: Exception, version: str) -> ModelE
 def _newer_version(library: str, text: bytes, version: str) -> str:
     """That a file was written by a newer version than what is here; empty where it was not."""
     # LightGBM counts versions of its format, XGBoost those of the library
-    if library not in {"LightGBM", "XGBoost"}:
-        return ""
     if library == "LightGBM":
         match = re.search(rb"^version=v(\d+)", text, re.MULTILINE)
         if match and int(match[1]) > FORMAT:
             return f"its text is of version {int(match[1])}, {library} {version} reads {FORMAT}"
+        return ""
+    if library != "XGBoost":
         return ""
     match = re.search(rb'"version"\s*:\s*\[(\d+),\s*(\d+)', text)
     if match and (int(match[1]), int(match[2])) > tuple(map(int, version.split(".")[:2])):
@@ -435,7 +435,10 @@ def _open_catboost(catboost: Any, path: Path) -> Any:
 
 def _catboost_columns(model: Any) -> ModelColumns:
     names = list(model.feature_names_)
-    used = np.flatnonzero(model.get_feature_importance(type="PredictionValuesChange")).tolist()
+    try:
+        used = np.flatnonzero(model.get_feature_importance(type="PredictionValuesChange")).tolist()
+    except Exception:  # noqa: BLE001 (a model without weights of leaves has no importances)
+        used = None
     return ModelColumns.of(names, len(names), used, blanks=False)
 
 
