@@ -48,14 +48,16 @@ class MissingPackageError(ShuffleproofError):
     EXTRAS: ClassVar[dict[str, str]] = {
         "Stemmer": "train", "lightgbm": "train", "torch": "train", "optuna": "tune",
         "kaleido": "app", "plotly": "app", "streamlit": "app", "ray": "cluster",
-        "submitit": "slurm", "xgboost": "xgboost",
+        "submitit": "slurm", "xgboost": "xgboost", "onnxruntime": "onnx", "catboost": "catboost",
+        "skops": "sklearn", "sklearn": "sklearn",
     }  # fmt: skip
     """The extra of pyproject.toml that installs a package, by the name it is imported by."""
 
     def __init__(self, package: str) -> None:
         """Name the package and the command that installs it."""
-        extra = self.EXTRAS[package]
-        super().__init__(f"{package} is not installed. Run: pip install 'shuffleproof[{extra}]'")
+        self.finding = f"{package} is not installed"
+        self.remedy = f"Run: pip install 'shuffleproof[{self.EXTRAS[package]}]'"
+        super().__init__(f"{self.finding}. {self.remedy}")
 
     @classmethod
     def of(cls, error: BaseException) -> "MissingPackageError | None":

@@ -253,7 +253,7 @@ def judge(  # noqa: PLR0913 (a job's parameters are its keywords)
 
 
 def bring(scope: Scope, *, kind: str, upload: str, file: str, columns: str = "") -> Reports:
-    """Take a ranker (scores, lightgbm or xgboost) from outside into the store.
+    """Take the file of a ranker, of a kind of `FILES`, into the store.
 
     `columns` is the rule by which a model's columns are matched; empty: the only one that fits.
     """

@@ -26,6 +26,19 @@ data = numpy.random.default_rng(0).random((60, 10))
 model = xgboost.train({}, xgboost.DMatrix(data, label=data[:, 0]), 3)
 model.save_model("model.json")
 """
+RIDGE = """
+import numpy, skops.io
+from sklearn.linear_model import Ridge
+data = numpy.random.default_rng(0).random((60, 10))
+skops.io.dump(Ridge().fit(data, data[:, 0]), "model.skops")
+"""
+OBLIVIOUS = """
+import catboost, numpy
+data = numpy.random.default_rng(0).random((60, 10))
+model = catboost.CatBoostRegressor(iterations=3, verbose=0).fit(data, data[:, 0])
+model.save_model("model.cbm")
+"""
+MISSING_GRAPH = "(shuffleproof certify onnx:empty 2>&1 || true) | grep -F 'it is empty'"
 DEV = ("beartype", "hypothesis", "ir_measures", "playwright", "polars", "sklearn", "xdist")
 TRAIN = "shuffleproof train ranksvm --data sample --initial feature:1 --preset small"
 MINE = "printf 'def one(features, mask):\\n    return features[..., 0]\\n' > mine.py"
@@ -54,6 +67,9 @@ SMOKE: dict[str, tuple[str, ...]] = {
     "slurm": (f"{TRAIN} --executor slurm:local --workers 1",),
     "testing": ("python -c 'from shuffleproof.testing import assert_invariant'",),
     "xgboost": (f"python -c '{TREES}'", "shuffleproof certify xgboost:model.json"),
+    "onnx": (f"touch empty; {MISSING_GRAPH}",),
+    "catboost": (f"python -c '{OBLIVIOUS}'", "shuffleproof certify catboost:model.cbm"),
+    "sklearn": (f"python -c '{RIDGE}'", "shuffleproof certify sklearn:model.skops"),
 }
 """By extra, what it is for; `core` is none of them."""
 

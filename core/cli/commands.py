@@ -85,6 +85,7 @@ doctor data:doctor_ : problems of a data set or a ranker
     data? : name, key, LETOR file or folder, or `sample`
     --part all|train|valid|test =all : part of the data set (default all)
     --ranker : ranker to examine: a name, KIND:FILE, module:function or http://…
+    --like as like in RANKER : second ranker: do both rank alike?
     --queries count : number of test queries for a ranker (default: all)
     --seed whole =0 : seed of the input orders for a ranker (default 0)
     --data as of : data set, the same as the first argument
@@ -93,6 +94,7 @@ doctor data:doctor_ : problems of a data set or a ranker
     &lists lambdamart
     $ doctor sample
     $ doctor clicks.txt --part train --json
+    $ doctor --ranker onnx:model.onnx --like lightgbm:model.txt --data mq2008
 
 ingest-reranks rerankers:ingest : store recorded answers of rerankers
     path+ path : run files, windows, logs or JSON lines, or folders of them
@@ -225,7 +227,7 @@ certify rankers:certify first=open:check_names : test whether the input order ch
     $ certify http://127.0.0.1:8000/rerank --data mytexts --queries 20 --jobs 4
 
 bring outside_rankers:bring : store a ranker from a file
-    kind scores|lightgbm|xgboost : kind of file
+    kind scores|lightgbm|xgboost|onnx|torchscript|catboost|sklearn|ranklib : kind of file
     path path : scores of the test part, or a model file
     --data =sample : data set of the ranker (default sample)
     --columns names|id|id-1|order = : order of a model's columns (default: by names, else ids)
@@ -392,7 +394,8 @@ EXIT_STATUS = {
     "usage.\n\nA regression is a significant loss (p ≤ .05, max-T over all comparisons) of --least "
     "or more that exceeds the ranker's own noise. A soft loss is smaller, or not significant. "
     "--fail-on names the losses with status 3.\n\n",
-    "doctor": (DOCTOR := "Exit status: 3 if a problem makes studies unreliable, else 0.\n\n"),
-    "doctor-collection": DOCTOR,
+    "doctor": "Exit status: 3 if a problem makes studies unreliable, or if --like ranks otherwise, "
+    "else 0.\n\n",
+    "doctor-collection": "Exit status: 3 if a problem makes studies unreliable, else 0.\n\n",
 }
 """Text above the examples of a command; `--help` shows the first paragraph only."""

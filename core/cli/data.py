@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from shuffleproof.core import words
-from shuffleproof.core.checks import rankers
+from shuffleproof.core.checks import alike, rankers
 from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.open import one_fold, run_shown, store_of, workbench_of
 from shuffleproof.core.data import advice, catalogue, display_texts, doctor, examination, frames
@@ -173,6 +173,8 @@ def _fractions(text: str) -> tuple[float, float, float]:
 
 def doctor_(arguments: argparse.Namespace) -> Answer:
     """`doctor`: what an upload hides, part by part, or a ranker; 3 where it spoils a study."""
+    if arguments.like is not None and arguments.ranker is None:
+        raise UsageError("--like compares with a ranker: name it with --ranker")
     if arguments.data is None and arguments.of is None and arguments.ranker is None:
         raise UsageError("name a data set, as in `doctor mine`, or a --ranker")
     if None not in {arguments.data, arguments.of} and arguments.data != arguments.of:
@@ -225,9 +227,19 @@ def findings_answer(
 
 
 def _of_ranker(arguments: argparse.Namespace) -> Answer:
-    """Diagnosis of a ranker's scores of the test lists."""
+    """Diagnosis of a ranker's scores of the test lists, or its comparison with another."""
     bench = workbench_of(arguments)
     lists = bench.test_lists(arguments.queries)
+    if arguments.like is not None:
+        names = (arguments.ranker, arguments.like)
+        found: alike.Likeness = run_shown(arguments.ranker, alike.compare(bench, *names, lists))
+        facts = found.plain()
+        shown = {
+            "same order": f"{found.same:,} of {counted(found.lists, 'list')}",
+            "Kendall tau": found.tau, "largest score difference": found.largest_difference,
+        }  # fmt: skip
+        text = f"{found.sentence()}\n\n{table(shown)}"
+        return Answer(facts, text, PROBLEM if found.first is not None else 0)
     diagnosis = run_shown(
         arguments.ranker, rankers.examine_ranker(bench, arguments.ranker, lists, arguments.seed)
     )

@@ -282,7 +282,7 @@ def _is_user_code(artefact: Artefact) -> bool:
 def _of_file(artefact: Artefact) -> str:
     """A ranker from outside: which file, and how good it is where that was measured."""
     ranker, facts = artefact.recipe["ranker"], artefact.facts
-    text = f"{FILES[ranker['name']]} ({ranker['file']}), from outside"
+    text = f"{FILES[ranker['name']].description} ({ranker['file']}), from outside"
     for part in ("valid", "test"):
         quality = facts.get(part, {}).get("NDCG@10")
         if quality is not None:

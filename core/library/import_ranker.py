@@ -9,7 +9,7 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS, quality
-from shuffleproof.core.rankers.name import FILES, SCORES, XGBOOST
+from shuffleproof.core.rankers.name import FILES, SCORES
 from shuffleproof.core.rankers.outside import file_ranker
 from shuffleproof.core.rankers.outside.columns import RULES, some
 from shuffleproof.core.store.artefacts import Store
@@ -27,7 +27,7 @@ def bring(  # noqa: PLR0913 (what is brought, to what, and how)
     validation part, like every trained ranker.
 
     Args:
-        kind: scores, lightgbm or xgboost.
+        kind: one of FILES.
         path: of the file.
         fold: the data set that it belongs to.
         store: destination.
@@ -61,9 +61,7 @@ def bring(  # noqa: PLR0913 (what is brought, to what, and how)
         "valid": {} if kind == SCORES else measured,
         "test": measured if kind == SCORES else {},
         "file": called or path.name,
-        "columns": columns_in_words(
-            how, absent=fold.test.absent is not None and (kind == XGBOOST or fold.test.missing)
-        ),
+        "columns": columns_in_words(how),
         "epochs": 0,
         "seconds": 0.0,
     }
@@ -72,14 +70,10 @@ def bring(  # noqa: PLR0913 (what is brought, to what, and how)
     return artefact
 
 
-def columns_in_words(how: Mapping[str, Any], *, absent: bool) -> list[str]:
-    """Sentences on how a model was read; none for scores.
+def columns_in_words(how: Mapping[str, Any]) -> list[str]:
+    """Sentences on how a model was read, as its process said; none for scores.
 
-    Args:
-        how: what its process said.
-        absent: whether cells that the data set leaves out are missing for it.
-
-    >>> columns_in_words({"columns": "id-1", "absent": [0, 5]}, absent=False)[1]
+    >>> columns_in_words({"columns": "id-1", "absent": [0, 5]})[1]
     '2 columns of the model have no feature in the data set and are absent: 0, 5 (from 0).'
     """
     if not how:
@@ -92,6 +86,6 @@ def columns_in_words(how: Mapping[str, Any], *, absent: bool) -> list[str]:
     if "rounds" in how:
         rounds, every = how["rounds"], how["of_rounds"]
         sentences.append(f"It scores with {rounds} of its {every} rounds (best_iteration).")
-    if absent:
+    if how.get("missing"):
         sentences.append("Cells that the data leave out are missing values for it, not 0.")
     return sentences

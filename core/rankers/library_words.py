@@ -1,4 +1,4 @@
-"""Error texts of LightGBM and XGBoost, as the end of our messages."""
+"""Error texts of libraries that read model files, as the end of our messages."""
 
 import re
 
@@ -19,5 +19,8 @@ def in_its_words(library: str, message: object) -> str:
     >>> in_its_words("XGBoost", "[02:23:55] /w/json.cc:184: Invalid cast.\nStack trace:\n 1")
     "XGBoost says: 'Invalid cast'"
     """
-    line = " ".join(str(message).partition("Stack trace")[0].split())
+    text = str(message).partition("Stack trace")[0].strip()
+    if "Traceback of TorchScript" in text:  # the sentence stands last
+        text = text.splitlines()[-1]
+    line = " ".join(text.split())
     return f"{library} says: {quoted(re.sub(_NOISE, '', line).strip(' .:'))}"

@@ -36,11 +36,61 @@ REFERENCES = ("ideal", INITIAL, "random")
 OBJECT = "python"
 """What a name of user code in this process begins with (`core.rankers.outside.user_rankers`)."""
 
-SCORES, LIGHTGBM, XGBOOST = "scores", "lightgbm", "xgboost"
-FILES: Mapping[str, str] = {
-    SCORES: "scores from a file", LIGHTGBM: "a LightGBM model", XGBOOST: "an XGBoost model",
+SCORES, LIGHTGBM, XGBOOST, SKLEARN = "scores", "lightgbm", "xgboost", "sklearn"
+
+
+@dataclass(frozen=True)
+class FileKind:
+    """Kind of a ranker's file.
+
+    Attributes:
+        label: for menus.
+        description: for sentences.
+        hint: how such a file is written.
+        endings: of names of files that are probably of this kind.
+    """
+
+    label: str
+    description: str
+    hint: str
+    endings: tuple[str, ...] = ()
+
+
+FILES: Mapping[str, FileKind] = {
+    SCORES: FileKind(
+        "Scores", "scores from a file", "One number a line, higher is better. Plain or .gz."
+    ),
+    LIGHTGBM: FileKind(
+        "LightGBM", "a LightGBM model", "Text, as Booster.save_model writes.", ("txt",)
+    ),
+    XGBOOST: FileKind(
+        "XGBoost", "an XGBoost model",
+        "JSON or UBJSON, as Booster.save_model writes.", ("json", "ubj"),
+    ),
+    "onnx": FileKind(
+        "ONNX", "an ONNX model",
+        "One input float[documents, features], also with an axis of 1 in front. One output: "
+        "scores, or probabilities of the grades.", ("onnx",),
+    ),
+    "torchscript": FileKind(
+        "TorchScript", "a TorchScript model",
+        "As torch.jit.script(model).save writes; forward(features) returns scores.", ("pt",),
+    ),
+    "catboost": FileKind(
+        "CatBoost", "a CatBoost model",
+        "As model.save_model writes: .cbm, or JSON with format='json'.", ("cbm",),
+    ),
+    SKLEARN: FileKind(
+        "scikit-learn", "a scikit-learn model",
+        "As skops.io.dump writes. Files of pickle and joblib are refused.", ("skops",),
+    ),
+    "ranklib": FileKind(
+        "RankLib", "a RankLib model",
+        "Text of LambdaMART, MART, Random Forests, Linear Regression or Coordinate Ascent.",
+        ("xml",),
+    ),
 }  # fmt: skip
-"""What a name of a file begins with, and what the file is."""
+"""Kinds of files by what a name begins with; `outside.model_files.LIBRARIES` reads the models."""
 
 SERVICES: Mapping[str, tuple[str, ...]] = {
     "chat": ("/chat/completions",),

@@ -229,7 +229,7 @@ def entry(name: str) -> RankerEntry:
 def _from_outside(name: str) -> str:
     """Hint to a file or module of the current folder, if the name looks like one."""
     stem, _, ending = name.rpartition(".")
-    kind = {"txt": "lightgbm", "json": "xgboost", "ubj": "xgboost"}.get(ending if stem else "")
+    kind = next((kind for kind, file in FILES.items() if stem and ending in file.endings), None)
     if kind or name in FILES:
         return f"{kind}:{name}" if kind else f"{name}:FILE"
     module = stem if stem and ending == "py" else name

@@ -143,7 +143,7 @@ def _description(label: str) -> str:
     if name.kind is Kind.ENDPOINT:
         return " (a reranker behind HTTP)"
     if name.is_from_outside:
-        return f" ({FILES[name.head]}, imported)"
+        return f" ({FILES[name.head].description}, imported)"
     entry = RANKERS.get(name.base)
     return f" ({entry.summary}; {entry.source})" if entry else ""
 

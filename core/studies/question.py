@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 RANKERS = "rankers or module:function, comma-separated; a ranker may have an @preset"
 NAMED_RANKERS = (
     "rankers, comma-separated; also combinations (rrf:dlcm+mart), stored rankers (name#digits), "
-    "files (scores:, lightgbm:, xgboost: and a path) and module:function"
+    "files (lightgbm:FILE; kinds: see `bring`) and module:function"
 )
 """Help texts of fields of rankers."""
 

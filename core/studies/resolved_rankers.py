@@ -2,7 +2,7 @@
 
 Names are those of `core.studies.workbench`: a registered ranker, a combination of several, one of
 the store (`name#digits`: trained with other fields, or external), a file
-(`scores:`, `lightgbm:`, `xgboost:`) or a Python callable.
+(`lightgbm:model.txt`) or a Python callable.
 """
 
 from collections.abc import Generator, Mapping, Sequence

@@ -26,9 +26,7 @@ from shuffleproof.core.metrics.bundles import BUNDLES
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.name import (
     FILES,
-    LIGHTGBM,
     SCORES,
-    XGBOOST,
     display_names,
 )
 from shuffleproof.core.rankers.outside.columns import RULES
@@ -196,12 +194,6 @@ def _function() -> None:
 
 
 DRAFT, MINE = "ranker chosen", "ranker handed in"
-KINDS = {SCORES: "Scores in a file", LIGHTGBM: "LightGBM text model", XGBOOST: "XGBoost JSON"}
-HINTS = {
-    SCORES: "One number a line, higher is better. Plain or .gz.",
-    LIGHTGBM: "What Booster.save_model wrote.",
-    XGBOOST: "What Booster.save_model wrote to a name that ends in .json.",
-}
 CAN = {
     "initial-ranking": "Initial ranking",
     "invariance": "Invariance",
@@ -227,9 +219,11 @@ def _ranker() -> None:
     """Draw the form, the running job, and the rankers imported before."""
     _forget_read(MINE, DRAFT)
     data = state.data()
-    kind = parts.segments("File type", "brought", KINDS)
+    kind = parts.segments(
+        "File type", "brought", {kind: file.label for kind, file in FILES.items()}
+    )
     st.markdown(_expected_file(data, kind))
-    received_files.uploader(DRAFT, FILE, KINDS[kind], "last", HINTS[kind])
+    received_files.uploader(DRAFT, FILE, FILES[kind].label, "last", FILES[kind].hint)
     received_files.errors(DRAFT)
     rule = "" if kind == SCORES else _column_rule()
     ready = bool(received_files.files_of_parts(DRAFT, FILE))
@@ -257,7 +251,7 @@ def _column_rule() -> str:
 
 
 def bring(draft: Draft, kind: str, data: str, columns: str = "") -> Job:
-    """Submit the import of a ranker's file (scores, lightgbm, xgboost), as `compare` does.
+    """Submit the import of a ranker's file, as `compare` does.
 
     Args:
         draft: with the file.
@@ -316,7 +310,7 @@ def _stored_rankers(data: str) -> None:
         {
             "Name": list(map(escaped, display_names(names).values())),
             "In commands": list(map(escaped, names)),
-            "What": [FILES[ranker.name] for ranker in rankers],
+            "What": [FILES[ranker.name].description for ranker in rankers],
             "Validation NDCG@10": list(map(number, valid)),
         }
     )

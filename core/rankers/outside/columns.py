@@ -8,7 +8,7 @@ several rules fit and lead to different scores, the user has to say which.
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,12 +28,12 @@ MOST_NAMED = 8  # names and ids that an error lists
 _BY_PLACE = re.compile(r"(?:Column_|f|Feature_?|x)?(\d+)")
 
 
-class ColumnsError(Exception):
-    """Columns that cannot be matched.
+class ModelError(Exception):
+    """A model that cannot be scored, or not on these columns.
 
     Attributes:
-        finding: what does not fit.
-        remedy: what to do.
+        finding: what is wrong.
+        remedy: what to do, and what the library said.
     """
 
     def __init__(self, finding: str, remedy: str) -> None:
@@ -46,22 +46,24 @@ class ModelColumns:
     """The columns that a model takes.
 
     Attributes:
-        width: how many.
+        width: how many; None: its file does not say, or it takes as many as the rule needs.
         names: of the columns, where it was trained on named ones; None: it knows no names.
         used: columns that say something to the model; None: any may.
         blanks: whether its library writes blanks in names as underscores.
+        rules: for columns without names that mean something to its library.
     """
 
-    width: int
+    width: int | None
     names: tuple[str, ...] | None = None
     used: Collection[int] | None = None
     blanks: bool = True
+    rules: tuple[str, ...] = (ORDER, ID_MINUS_1, ID)
 
     @classmethod
     def of(
         cls,
         names: Sequence[str] | None,
-        width: int,
+        width: int | None,
         used: Collection[int] | None = None,
         *,
         blanks: bool = True,
@@ -80,16 +82,24 @@ class ColumnMatch:
     Attributes:
         rule: one of RULES.
         sources: for every column of the model its column of the data set, −1 where there is none.
+        absent: columns that have none.
     """
 
     rule: str
     sources: tuple[int, ...]
+    absent: tuple[int, ...] = field(default=(), repr=False)
 
     def plain(self) -> dict[str, Any]:
         """The rule, the columns that have no feature, and whether features change places."""
         moved = self.sources != tuple(range(len(self.sources)))
-        absent = [at for at, source in enumerate(self.sources) if source < 0]
-        return {"columns": self.rule, "absent": absent, "moved": moved}
+        return {"columns": self.rule, "absent": [*self.absent], "moved": moved}
+
+    def of_columns(self, used: Collection[int] | None) -> tuple[int, ...]:
+        """The sources of some columns of the model; None: of all."""
+        if used is None:
+            return self.sources
+        sources = dict(enumerate(self.sources))
+        return tuple(sources.get(column, -1) for column in sorted(used))
 
     def of(
         self, features: Float32[np.ndarray, "docs features"], fill: float
@@ -115,7 +125,7 @@ def match_columns(
         rule: one of RULES; empty: the only one that fits.
 
     Raises:
-        ColumnsError: none fits, or several with different scores.
+        ModelError: none fits, or several with different scores.
 
     >>> match_columns(ModelColumns(2, ("b", "a")), [1, 2], ["a", "b"])
     ColumnMatch(rule='names', sources=(1, 0))
@@ -124,40 +134,51 @@ def match_columns(
     """
     if rule == NAMES or (not rule and model.names):
         return _by_name(model, names, ids)
-    fitting = _by_place(model.width, ids)
+    fitting = _by_place(model, ids)
     if rule:
         if rule not in fitting:
             finding = f"--columns {rule} does not fit: {_sizes(model, ids)}"
-            raise ColumnsError(finding, _choices(fitting))
+            raise ModelError(finding, _choices(fitting))
         return fitting[rule]
     if not fitting:
         remedy = "Train it on the features of this data set, or bring it to its own."
-        raise ColumnsError(_sizes(model, ids), remedy)
-    used = range(model.width) if model.used is None else sorted(model.used)
+        raise ModelError(_sizes(model, ids), remedy)
     # Keyed by what the model reads: rules that agree on used columns are one reading.
     # Reversed, so that of equal readings the first rule stays
     complete = {
-        tuple(match.sources[column] for column in used): match
+        read: match
         for match in reversed(fitting.values())
-        if all(match.sources[column] >= 0 for column in used)
+        if min(read := match.of_columns(model.used), default=0) >= 0
     }
+    if not complete and len(fitting) == 1:
+        (match,) = fitting.values()
+        lacking = [at for at in match.absent if model.used is None or at in model.used]
+        finding = f"the data set lacks columns that it uses: {some(lacking)} (from 0)"
+        remedy = f"Bring it to data that have them. If they may be absent: {_choices(fitting)}"
+        raise ModelError(finding, remedy)
     if len(complete) != 1:
         finding = f"its columns can be read in several ways: {_sizes(model, ids)}"
-        raise ColumnsError(finding, _choices(fitting))
+        raise ModelError(finding, _choices(fitting))
     return next(iter(complete.values()))
 
 
-def _by_place(width: int, ids: Sequence[int]) -> dict[str, ColumnMatch]:
+def _by_place(model: ModelColumns, ids: Sequence[int]) -> dict[str, ColumnMatch]:
     """The rules that give every feature a column, with what they match."""
     columns = {ORDER: range(len(ids)), ID_MINUS_1: [at - 1 for at in ids], ID: list(ids)}
     fitting = {}
-    for rule, places in columns.items():
+    for rule in model.rules if ids else ():
+        places = columns[rule]
+        width = max(places) + 1 if model.width is None else model.width
         # By order, columns and features must be equal in number; ids may leave columns unused
-        if len(ids) and min(places) >= 0 and max(places) < width and (
+        if min(places) >= 0 and max(places) < width and (
             rule != ORDER or width == len(ids)
         ):  # fmt: skip
             sources = dict(zip(places, range(len(ids)), strict=True))
-            fitting[rule] = ColumnMatch(rule, tuple(sources.get(at, -1) for at in range(width)))
+            known = range(width) if model.width is not None else sorted(model.used or ())
+            absent = tuple(at for at in known if at not in sources)
+            fitting[rule] = ColumnMatch(
+                rule, tuple(sources.get(at, -1) for at in range(width)), absent
+            )
     return fitting
 
 
@@ -165,7 +186,7 @@ def _by_name(model: ModelColumns, names: Sequence[str], ids: Sequence[int]) -> C
     """The columns by name."""
     if model.names is None:
         finding = "its columns have no names, so that none can be matched"
-        raise ColumnsError(finding, _choices(_by_place(model.width, ids)))
+        raise ModelError(finding, _choices(_by_place(model, ids)))
     feature_names = [name.replace(" ", "_") if model.blanks else name for name in names]
     column_names = [name.replace(" ", "_") if model.blanks else name for name in model.names]
     missing = [name for name in column_names if name not in set(feature_names)]
@@ -175,9 +196,9 @@ def _by_name(model: ModelColumns, names: Sequence[str], ids: Sequence[int]) -> C
         finding = "; ".join(f"{problem} {some(names)}" for problem, names in lists.items() if names)
         finding = f"its columns have other names than the features: {finding or 'equal names'}"
         remedy = "Bring it to data with these columns."
-        if fitting := _by_place(model.width, ids):
+        if fitting := _by_place(model, ids):
             remedy += f" If the names mean nothing: {_choices(fitting)}"
-        raise ColumnsError(finding, remedy)
+        raise ModelError(finding, remedy)
     place = {name: at for at, name in enumerate(feature_names)}
     return ColumnMatch(NAMES, tuple(place[name] for name in column_names))
 
@@ -191,7 +212,8 @@ def some(names: Sequence[object]) -> str:
 def _sizes(model: ModelColumns, ids: Sequence[int]) -> str:
     """The two numbers that do not go together."""
     features = f"the data set {counted(len(ids), 'feature')} (ids {some(ids)})"
-    return f"the model has {counted(model.width, 'column')}, {features}"
+    width = "any number of columns" if model.width is None else counted(model.width, "column")
+    return f"the model has {width}, {features}"
 
 
 def _choices(fitting: Mapping[str, ColumnMatch]) -> str:

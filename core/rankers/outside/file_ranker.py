@@ -1,4 +1,4 @@
-"""Rankers from outside by a file: scores aligned to rows, a LightGBM text model, XGBoost JSON.
+"""Rankers from outside by a file: scores aligned to rows, or a model of another library.
 
 Foreign model files can abort or hang the process that loads them, so a disposable one does it
 (`core.rankers.outside.model_files`). Scores from a file cannot change: whatever would need other
@@ -34,6 +34,7 @@ from shuffleproof.core.numerals import number
 from shuffleproof.core.rankers.base import Input, one_line
 from shuffleproof.core.rankers.name import SCORES, RankerName
 from shuffleproof.core.rankers.outside.columns import NAMES, RULES
+from shuffleproof.core.rankers.outside.model_files import LIBRARIES
 from shuffleproof.core.rankers.outside.returned import LARGEST
 from shuffleproof.core.words import counted
 
@@ -127,16 +128,17 @@ class FileScores:
 class OutsideModel:
     """A model file of another library, scored in a process of its own.
 
-    It reads documents alone: a part is scored once, since a process for each list takes seconds.
+    Most kinds read documents alone: a part is scored once, in a process that ends. A kind that may
+    read whole lists (`model_files.Library.lists`) keeps its process, and scores them one by one.
 
     Attributes:
-        name: `lightgbm:path` or `xgboost:path`; the kind alone where it was stored.
+        name: `lightgbm:path` or another kind; the kind alone where it was stored.
         path: of the file.
         source: SHA-256 of the file.
         columns: the rule by which columns are matched (`columns.RULES`); empty: the only one that
             fits. None: it was stored by a version that matched columns by place.
         how: how the process read the model when it last scored: the rule, columns without a
-            feature, rounds that were used.
+            feature, rounds that were used, whether absent cells were missing values.
     """
 
     name: str
@@ -150,17 +152,24 @@ class OutsideModel:
     _known: dict[str, Float32[np.ndarray, " docs"]] = field(
         default_factory=dict, repr=False, compare=False
     )
+    _processes: list[WorkerProcess] = field(default_factory=list, repr=False, compare=False)
 
     __repr__ = one_line
+
+    @property
+    def _reads_lists(self) -> bool:
+        return LIBRARIES[RankerName.of(self.name).head].lists
 
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
     ) -> Float32[np.ndarray, " candidates"]:
-        """Scores by the model; each document is scored once.
+        """Scores by the model; each document is scored once if it is read alone.
 
         Raises:
             DataError: the file is no such model, does not fit the features, crashed or hung.
         """
+        if self._reads_lists:
+            return self.score_variants(dataset, [lists])[0]
         if dataset.documents > AT_ONCE:
             rows, places = np.unique(lists.rows, return_inverse=True)
             return self._model_scores(dataset, rows)[places]
@@ -183,13 +192,33 @@ class OutsideModel:
         """The scores of lists in several orders: the model is really asked, in each input order."""
         bounds = np.cumsum([len(variant.rows) for variant in variants])[:-1]
         rows = np.concatenate([variant.rows for variant in variants])
-        questions = max(-(-len(rows) // AT_ONCE), 1)
-        scores = [self._model_scores(dataset, part) for part in np.array_split(rows, questions)]
+        lengths = np.concatenate([variant.lengths for variant in variants])
+        # Whole lists in each part: of those that begin in the same AT_ONCE documents
+        starts = np.cumsum(lengths) - lengths
+        cuts = np.flatnonzero(np.diff(starts // AT_ONCE)) + 1
+        scores = [
+            self._model_scores(dataset, *part)
+            for part in zip(np.split(rows, starts[cuts]), np.split(lengths, cuts), strict=True)
+        ]
         return np.split(np.concatenate(scores), bounds)
 
+    def _ask_about(self, **request: Any) -> dict[str, Any]:
+        """The answer of the process, which stays open for a model that reads lists."""
+        if not self._reads_lists:
+            return _ask("score", **request)
+        if self._processes and not self._processes[0].alive:
+            self._processes.pop().close()
+        if not self._processes:
+            self._processes.append(WorkerProcess(SERVER, SECONDS, quiet=True))
+        return self._processes[0].ask("score", **request)
+
     def _model_scores(
-        self, dataset: RankingDataset, rows: Int64[np.ndarray, " rows"]
+        self,
+        dataset: RankingDataset,
+        rows: Int64[np.ndarray, " rows"],
+        lengths: Int64[np.ndarray, " lists"] | None = None,
     ) -> Float32[np.ndarray, " rows"]:
+        """The scores of rows; `lengths` are those of the lists in them, if a model reads lists."""
         request = {
             "features": dataset.features[rows],
             "ids": np.array(dataset.feature_ids, dtype=np.int64),
@@ -197,11 +226,13 @@ class OutsideModel:
             "rule": self.columns or "",
             "missing": dataset.missing,
         }
+        if lengths is not None:
+            request["lengths"] = lengths
         if (absent := dataset.absent_cells(rows)) is not None:
             request["absent"] = absent
         name = RankerName.of(self.name)
         try:
-            answer = _ask("score", kind=name.head, path=str(self.path), **request)
+            answer = self._ask_about(kind=name.head, path=str(self.path), **request)
         except WorkerError as error:
             finding, remedy = _finding_and_remedy(error)
             raise DataError(name.display, finding, remedy) from error
@@ -316,7 +347,7 @@ def file_ranker(
     """The ranker of a file.
 
     Args:
-        kind: scores, lightgbm or xgboost.
+        kind: one of `name.FILES`.
         file: its path.
         dataset: the part that scores of a file belong to.
         columns: of a model: how its columns are matched (`columns.RULES`).

@@ -8,8 +8,11 @@ at; the library's own sentence stands behind that.
 import re
 import sys
 import time
+import warnings
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,11 +20,15 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float32, Int64
 
+from shuffleproof.core.errors import MissingPackageError
 from shuffleproof.core.rankers.library_words import in_its_words
-from shuffleproof.core.rankers.outside.columns import ColumnsError, ModelColumns, match_columns
+from shuffleproof.core.rankers.name import SKLEARN
+from shuffleproof.core.rankers.outside import ranklib
+from shuffleproof.core.rankers.outside.columns import ModelColumns, ModelError, match_columns, some
+from shuffleproof.core.words import counted
 
 UNUSED = ("dask", "graphviz", "matplotlib", "pandas", "pyarrow", "sklearn")
-"""Modules that LightGBM and XGBoost load in a second or two, and that no file needs."""
+"""Modules that libraries load in a second or two, and that few files need (`Library.needs`)."""
 
 FORMAT = 4
 """The version of LightGBM's text that is known here."""
@@ -34,29 +41,17 @@ BEGINNINGS = (
     (rb'\{"name"|\[\s*\{\s*"nodeid"', "a dump, as dump_model writes"),
     (rb'\{"learner":\{"generic_param"|\{.{0,400}"generic_param"', "a configuration, without trees"),
     (rb"tree\s", "LightGBM's text"),
+    (rb"CBM1", "CatBoost's binary format"),
+    (rb"##|<ensemble|[01]:", "RankLib's text"),
+    (rb"x[\x01\x5e\x9c\xda]|\x1f\x8b|BZh|\xfd7zXZ", "compressed, as joblib does"),
     (rb'\{"learner"|\{L', "XGBoost's JSON"),
 )
 """Beginnings of files, and their kinds."""
 
 MOST_DIGITS = 9  # of the number of a round
 HEAD = 1 << 16  # bytes of a file, at either end, that tell what it is
-
-
-@dataclass
-class ModelError(Exception):
-    """A model file that cannot be scored.
-
-    Attributes:
-        finding: what is wrong with it.
-        remedy: what to do, and what the library said.
-    """
-
-    finding: str
-    remedy: str
-
-    def __str__(self) -> str:
-        """Both."""
-        return f"{self.finding}. {self.remedy}"
+UNPACKED = 4 << 30
+"""Bytes that the parts of a zip, which TorchScript and skops write, may have."""
 
 
 @dataclass(frozen=True)
@@ -66,23 +61,36 @@ class Library:
     Attributes:
         name: for people.
         saved: how it writes what is read here.
-        install: how it is installed.
-        open: the model of a file, from the library's module.
+        module: that reads it.
+        open: the model of a file, from the module.
         columns: of a model.
+        predict: from module, model and features: a score a document, or one a class.
         categories: places of the columns that a model splits by category.
-        predict: from module, model and features: a score a document, and the rounds used where
-            these are not all.
+        rounds: that a model scores with, and all that it has, where these differ.
+        lists: a model may read the whole list: each is scored by itself, in its input order.
         missing: it always reads cells that the data set leaves out as missing values.
+        reads_nan: a model knows missing values, so that it gets them where the data set says so.
+        needs: modules of UNUSED that it cannot do without.
+        speaker: of its errors; empty: the library.
     """
 
     name: str
     saved: str
-    install: str
+    module: str
     open: Callable[[Any, Path], Any]
     columns: Callable[[Any], ModelColumns]
-    categories: Callable[[Any], Sequence[int]]
-    predict: Callable[[Any, Any, np.ndarray], tuple[np.ndarray, Mapping[str, int]]]
-    missing: bool
+    predict: Callable[[Any, Any, np.ndarray], np.ndarray]
+    categories: Callable[[Any], Sequence[int]] = lambda _: ()
+    rounds: Callable[[Any], Mapping[str, int]] = lambda _: {}
+    lists: bool = False
+    missing: bool = False
+    reads_nan: Callable[[Any], bool] = lambda _: True
+    needs: tuple[str, ...] = ()
+    speaker: str = ""
+
+    def words(self, error: object) -> str:
+        """Quotation of an error."""
+        return f"{in_its_words(self.speaker or self.name, error)}."
 
 
 @dataclass(frozen=True)
@@ -96,6 +104,7 @@ class GivenData:
         absent: true where a cell is left out; None: none is.
         rule: how columns are matched; empty: by the only rule that fits.
         missing: absent cells are missing values for every model that knows them.
+        lengths: documents of each list.
     """
 
     features: Float32[np.ndarray, "docs features"]
@@ -104,17 +113,21 @@ class GivenData:
     absent: Bool[np.ndarray, "docs features"] | None = None
     rule: str = ""
     missing: bool = False
+    lengths: Int64[np.ndarray, " lists"] | None = None
 
 
 class ModelServer:
-    """Server of the process of a model file."""
+    """Server of the process of a model file, which is opened once."""
+
+    def __init__(self) -> None:
+        self._opened = lru_cache(maxsize=1)(open_model)
 
     def score(self, kind: str, path: str, **data: Any) -> dict[str, Any]:
         """The `scores` of a model file of LIBRARIES, and `how` it was read; as `model_scores`."""
         absent: Any = None
         # None makes `import` fail at once, and the libraries go on without them
-        sys.modules.update(dict.fromkeys(UNUSED, absent))
-        scores, how = model_scores(kind, Path(path), GivenData(**data))
+        sys.modules.update(dict.fromkeys(set(UNUSED) - set(LIBRARIES[kind].needs), absent))
+        scores, how = model_scores(kind, Path(path), GivenData(**data), self._opened)
         return {"scores": np.asarray(scores, dtype=np.float32), "how": how}
 
     def open_rankers(self, directories: list[str]) -> dict[str, Any]:
@@ -136,48 +149,103 @@ class ModelServer:
         return {}
 
 
-def model_scores(kind: str, path: Path, data: GivenData) -> tuple[np.ndarray, dict[str, Any]]:
-    """The raw scores of a model file, and how it was read.
-
-    That is `columns` (the rule), `absent` columns, `rounds` used, and the `seconds` of scoring.
+def open_model(kind: str, path: Path) -> tuple[Any, Any]:
+    """The module of a library, and the model of a file.
 
     Raises:
-        ModelError: its library is missing or cannot read it, or it has other features.
+        MissingPackageError: the library is missing.
+        ModelError: it cannot read the file.
     """
     library = LIBRARIES[kind]
     try:
-        module = import_module(kind)
-    except ModuleNotFoundError as error:
-        finding = f"{library.name}, which reads it, is not installed"
-        raise ModelError(finding, library.install) from error
-    try:
-        model = library.open(module, path)
+        module = import_module(library.module)
+        _check_unpacked(path)
+        return module, library.open(module, path)
+    except ModelError:
+        raise
     except Exception as error:
-        raise _unreadable(kind, path, error, module.__version__) from error
-    try:
-        match = match_columns(library.columns(model), data.ids.tolist(), data.names, data.rule)
-    except ColumnsError as error:
-        raise ModelError(error.finding, error.remedy) from error
-    missing, features = library.missing or data.missing, data.features
+        if missing := MissingPackageError.of(error):
+            raise missing from error
+        raise _unreadable(kind, path, error, getattr(module, "__version__", "")) from error
+
+
+def model_scores(
+    kind: str,
+    path: Path,
+    data: GivenData,
+    opener: Callable[[str, Path], tuple[Any, Any]] = open_model,
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """The raw scores of a model file, and how it was read.
+
+    That is `columns` (the rule), `absent` columns, whether absent cells are `missing`, `rounds`
+    used, and the `seconds` of scoring. `opener` opens the file.
+
+    Raises:
+        MissingPackageError: its library is missing.
+        ModelError: its library cannot read it, or it has other features.
+    """
+    library = LIBRARIES[kind]
+    module, model = opener(kind, path)
+    columns = library.columns(model)
+    match = match_columns(columns, data.ids.tolist(), data.names, data.rule)
+    missing = library.missing or (data.missing and library.reads_nan(model))
+    features = data.features
     if missing and data.absent is not None:
         # The library reads an absent cell of LETOR text as NaN, not as 0
         features = np.where(data.absent, np.float32(np.nan), features)
     matrix = match.of(features, np.nan if missing else 0.0)
     _check_categories(matrix, library.categories(model))
+    bounds = np.cumsum(data.lengths)[:-1] if library.lists and data.lengths is not None else ()
     start = time.perf_counter()
     try:
         # Timed alone: opening the file is no part of scoring
-        scores, rounds = library.predict(module, model, matrix)
+        answers = [
+            _one_a_document(library, library.predict(module, model, part), len(part))
+            for part in np.split(matrix, bounds)
+            if len(part)
+        ]
+    except ModelError:
+        raise
     except Exception as error:
-        remedy = f"Train it on the features of the data set. {in_its_words(library.name, error)}."
-        raise ModelError("it does not score these features", remedy) from error
+        remedy = "Train it on the features of the data set"
+        if columns.width is None:
+            remedy += ", or say how its columns are matched (--columns)"
+        finding = "it does not score these features"
+        raise ModelError(finding, f"{remedy}. {library.words(error)}") from error
     seconds = time.perf_counter() - start
-    if scores.ndim > 1:
+    how = {**match.plain(), **library.rounds(model), "seconds": seconds}
+    how["missing"] = bool(missing and data.absent is not None)
+    return np.concatenate(answers or [np.zeros(0)]), how
+
+
+def _one_a_document(library: Library, answer: Any, documents: int) -> np.ndarray:
+    """The scores in an answer, which may have axes of one more.
+
+    Raises:
+        ModelError: several numbers a document, or another number of them.
+    """
+    scores = np.asarray(answer)
+    if scores.size == documents:
+        return scores.reshape(documents)
+    if scores.ndim > 1 and scores.size % documents == 0:
         raise ModelError(
-            f"it gives {scores.shape[1]} numbers a document, one a class",
+            f"it gives {scores.size // documents} numbers a document, one a class",
             f"Bring a model of {library.name} with one output: a ranking or regression objective.",
         )
-    return scores, {**match.plain(), **rounds, "seconds": seconds}
+    raise ModelError(
+        f"it gives {counted(scores.size, 'number')} for {counted(documents, 'document')}",
+        "One score a document is due.",
+    )
+
+
+def _check_unpacked(path: Path) -> None:
+    """Refuse a zip that unpacks to far more than it takes."""
+    if not zipfile.is_zipfile(path):
+        return
+    with zipfile.ZipFile(path) as parts:
+        size = sum(part.file_size for part in parts.infolist())
+    if size > max(UNPACKED, 2 * path.stat().st_size):
+        raise ModelError(f"its parts unpack to {size / 1e9:.0f} GB", "Save a smaller model.")
 
 
 def _unreadable(kind: str, path: Path, error: Exception, version: str) -> ModelError:
@@ -200,7 +268,7 @@ def _unreadable(kind: str, path: Path, error: Exception, version: str) -> ModelE
         finding, remedy = newer, f"Install that version, or save it by {version}."
     # Messages do not show where the file lies.
     message = str(error).replace(f"{path.parent}/", "")
-    return ModelError(finding, f"{remedy} {in_its_words(library.name, message)}.")
+    return ModelError(finding, f"{remedy} {library.words(message)}")
 
 
 def _newer_version(library: str, text: bytes, version: str) -> str:
@@ -210,6 +278,8 @@ def _newer_version(library: str, text: bytes, version: str) -> str:
         match = re.search(rb"^version=v(\d+)", text, re.MULTILINE)
         if match and int(match[1]) > FORMAT:
             return f"its text is of version {int(match[1])}, {library} {version} reads {FORMAT}"
+        return ""
+    if library != "XGBoost":
         return ""
     match = re.search(rb'"version"\s*:\s*\[(\d+),\s*(\d+)', text)
     if match and (int(match[1]), int(match[2])) > tuple(map(int, version.split(".")[:2])):
@@ -241,15 +311,17 @@ def _open_xgboost(xgboost: Any, path: Path) -> Any:
     return booster
 
 
-def _xgboost_margins(
-    xgboost: Any, booster: Any, matrix: np.ndarray
-) -> tuple[np.ndarray, Mapping[str, int]]:
+def _xgboost_margins(xgboost: Any, booster: Any, matrix: np.ndarray) -> np.ndarray:
     """Margins; a model that was stopped early scores with its best rounds."""
-    rounds = best_rounds(booster)
     data = xgboost.DMatrix(matrix, nthread=1, feature_names=booster.feature_names)
-    scores = booster.predict(data, output_margin=True, iteration_range=(0, rounds))
-    every = booster.num_boosted_rounds()
-    return scores, {"rounds": rounds, "of_rounds": every} if rounds else {}
+    rounds = (0, best_rounds(booster))
+    margins: np.ndarray = booster.predict(data, output_margin=True, iteration_range=rounds)
+    return margins
+
+
+def _xgboost_rounds(booster: Any) -> Mapping[str, int]:
+    rounds, every = best_rounds(booster), booster.num_boosted_rounds()
+    return {"rounds": rounds, "of_rounds": every} if rounds else {}
 
 
 def xgboost_columns(booster: Any) -> ModelColumns:
@@ -285,30 +357,210 @@ def _check_categories(
             raise ModelError(finding, "Give the column the whole numbers that it was trained on.")
 
 
+def _open_onnx(onnxruntime: Any, path: Path) -> Any:
+    """A session that takes one array of the features of documents."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    # From bytes, so that no other file is read
+    session = onnxruntime.InferenceSession(
+        path.read_bytes(), options, providers=["CPUExecutionProvider"]
+    )
+    inputs = session.get_inputs()
+    if len(inputs) != 1 or inputs[0].type not in FLOATS or len(inputs[0].shape) not in {2, 3}:
+        shapes = [f"{one.type} {one.name} {one.shape}" for one in inputs]
+        raise ModelError(
+            f"it takes {counted(len(inputs), 'input')}: {some(shapes)}",
+            "Export it with one input: float[documents, features], also with an axis of 1 in "
+            "front.",
+        )
+    return session
+
+
+def _onnx_columns(session: Any) -> ModelColumns:
+    width = session.get_inputs()[0].shape[-1]
+    return ModelColumns(width if isinstance(width, int) else None)
+
+
+def _onnx_scores(_: Any, session: Any, matrix: np.ndarray) -> np.ndarray:
+    """The one output of numbers; labels that a classifier adds are left out."""
+    (taken,), outputs = session.get_inputs(), session.get_outputs()
+    numbers = [one.name for one in outputs if one.type not in LABELS]
+    if len(numbers) != 1:
+        raise ModelError(
+            f"it has {counted(len(outputs), 'output')}: {some([one.name for one in outputs])}",
+            "Export it with one output: a score a document, or a probability of each grade.",
+        )
+    leading = (1,) * (len(taken.shape) - 2)
+    features = matrix.astype(FLOATS[taken.type]).reshape(leading + matrix.shape)
+    (answer,) = session.run(numbers, {taken.name: features})
+    if isinstance(answer, list):  # a map from grade to probability a document
+        grades = [*answer[0]]
+        probabilities = np.array([[row[grade] for grade in grades] for row in answer])
+        return probabilities @ np.array(grades, dtype=np.float64)
+    return expected_grades(answer, len(matrix))
+
+
+def expected_grades(answer: np.ndarray, documents: int) -> np.ndarray:
+    """E[grade] = Σ P(grade) · grade where an answer has probabilities of grades 0, 1, …; else it.
+
+    >>> expected_grades(np.array([[0.5, 0.25, 0.25], [0.0, 0.0, 1.0]]), 2).tolist()
+    [0.75, 2.0]
+    """
+    # A list's softmax over its documents has one number a document
+    if answer.size == documents or answer.ndim < 2 or (answer < 0).any():
+        return answer
+    values = answer.astype(np.float64)
+    are_probabilities = np.allclose(values.sum(axis=-1), 1.0, atol=1e-4)
+    return values @ np.arange(answer.shape[-1]) if are_probabilities else values
+
+
+def _open_torchscript(torch: Any, path: Path) -> Any:
+    torch.set_num_threads(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # TorchScript is deprecated
+        return torch.jit.load(str(path), map_location="cpu").eval()
+
+
+def _torchscript_scores(torch: Any, model: Any, matrix: np.ndarray) -> np.ndarray:
+    with torch.inference_mode():
+        return expected_grades(model(torch.tensor(matrix)).float().numpy(), len(matrix))
+
+
+def _open_catboost(catboost: Any, path: Path) -> Any:
+    with path.open("rb") as file:
+        kind = "json" if file.read(1) == b"{" else "cbm"
+    return catboost.CatBoost().load_model(str(path), format=kind)
+
+
+def _catboost_columns(model: Any) -> ModelColumns:
+    names = list(model.feature_names_)
+    try:
+        used = np.flatnonzero(model.get_feature_importance(type="PredictionValuesChange")).tolist()
+    except Exception:  # noqa: BLE001 (a model without weights of leaves has no importances)
+        used = None
+    return ModelColumns.of(names, len(names), used, blanks=False)
+
+
+def _open_skops(skops: Any, path: Path) -> Any:
+    """A model of types that cannot run code of the file."""
+    if untrusted := skops.get_untrusted_types(file=path):
+        raise ModelError(
+            f"it has types that skops does not trust: {some(untrusted)}",
+            "Export the model to ONNX, or load it in a Python function (module:function).",
+        )
+    return skops.load(path, trusted=[])
+
+
+def sklearn_columns(model: Any) -> ModelColumns | None:
+    """The columns of a trained model of scikit-learn; None: it is none."""
+    width, names = getattr(model, "n_features_in_", None), getattr(model, "feature_names_in_", None)
+    if not isinstance(width, int | np.integer):
+        return None
+    return ModelColumns.of(None if names is None else [*map(str, names)], int(width), blanks=False)
+
+
+def sklearn_reads_nan(model: Any) -> bool:
+    """True of a trained model of scikit-learn that reads NaN as a missing value."""
+    if not hasattr(model, "__sklearn_tags__"):
+        return False
+    from sklearn.utils import get_tags  # noqa: PLC0415 (only its models have tags)
+
+    return bool(get_tags(model).input_tags.allow_nan)
+
+
+def prediction(model: Any, features: Any, options: Mapping[str, Any]) -> Any:
+    """Of a classifier of grades the expected grade, which ties less; else what it predicts."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None:
+        import pandas as pd  # noqa: PLC0415 (it was trained on a frame of pandas)
+
+        features = pd.DataFrame(features, columns=list(names))
+    if hasattr(model, "classes_") and hasattr(model, "predict_proba"):
+        # E[grade] = Σ P(grade) · grade; the most likely class would tie most documents
+        grades = np.asarray(model.classes_, dtype=np.float64)
+        return model.predict_proba(features, **options) @ grades
+    return model.predict(features, **options)
+
+
+FLOATS = {"tensor(float)": np.float32, "tensor(double)": np.float64}
+LABELS = {"tensor(int64)", "tensor(string)"}
+"""Types of ONNX: of an input of features, and of an output of classes."""
+
 LIBRARIES = {
     "lightgbm": Library(
         name="LightGBM",
         saved="Save it as text: booster.save_model('model.txt').",
-        install="Install it: pip install lightgbm.",
+        module="lightgbm",
         open=lambda lightgbm, path: lightgbm.Booster(
             model_file=str(path), params={"verbosity": -1}
         ),
         columns=lightgbm_columns,
         categories=_lightgbm_categories,
-        predict=lambda _, booster, matrix: (booster.predict(matrix, num_threads=1), {}),
-        missing=False,
+        predict=lambda _, booster, matrix: booster.predict(matrix, num_threads=1),
     ),
     "xgboost": Library(
         name="XGBoost",
         saved="Save it as JSON or UBJSON: booster.save_model('model.json').",
-        install="Install it: pip install xgboost-cpu (or xgboost).",
+        module="xgboost",
         open=_open_xgboost,
         columns=xgboost_columns,
         categories=lambda booster: [
             at for at, kind in enumerate(booster.feature_types or ()) if kind == "c"
         ],
         predict=_xgboost_margins,
+        rounds=_xgboost_rounds,
         missing=True,
     ),
+    "onnx": Library(
+        name="ONNX",
+        saved="Export it to one file of ONNX.",
+        module="onnxruntime",
+        open=_open_onnx,
+        columns=_onnx_columns,
+        predict=_onnx_scores,
+        lists=True,
+    ),
+    "torchscript": Library(
+        name="TorchScript",
+        saved="Save it with TorchScript: torch.jit.script(model).save('model.pt').",
+        module="torch",
+        open=_open_torchscript,
+        columns=lambda _: ModelColumns(None),
+        predict=_torchscript_scores,
+        lists=True,
+        reads_nan=lambda _: False,
+    ),
+    "catboost": Library(
+        name="CatBoost",
+        saved="Save it with CatBoost: model.save_model('model.cbm').",
+        module="catboost",
+        open=_open_catboost,
+        columns=_catboost_columns,
+        predict=lambda _, model, matrix: model.predict(
+            matrix, prediction_type="RawFormulaVal", thread_count=1
+        ),
+        needs=("pandas",),
+    ),
+    SKLEARN: Library(
+        name="scikit-learn",
+        saved="Save it with skops: skops.io.dump(model, 'model.skops').",
+        module="skops.io",
+        open=_open_skops,
+        columns=lambda model: sklearn_columns(model) or ModelColumns(None),
+        predict=lambda _, model, matrix: prediction(model, matrix, {}),
+        reads_nan=sklearn_reads_nan,
+        needs=("pandas", "sklearn"),
+    ),
+    "ranklib": Library(
+        name="RankLib",
+        saved=ranklib.SAVED,
+        module="xml.etree.ElementTree",
+        open=lambda etree, path: ranklib.read(etree, path.read_bytes()),
+        columns=ranklib.RankLibModel.columns,
+        predict=lambda _, model, matrix: model.predict(matrix),
+        reads_nan=lambda _: False,
+        speaker="Python",
+    ),
 }
-"""By the kind of a file's name, which is the library's module too."""
+"""By the kind of a file's name (`core.rankers.name.FILES`)."""

@@ -43,8 +43,8 @@ from shuffleproof.core.rankers.outside.callable_ranker import (
 )
 from shuffleproof.core.rankers.outside.columns import (
     RULES,
-    ColumnsError,
     ModelColumns,
+    ModelError,
     match_columns,
 )
 from shuffleproof.core.rankers.outside.file_ranker import in_single_precision
@@ -52,6 +52,9 @@ from shuffleproof.core.rankers.outside.function_process import Answer, Outcome, 
 from shuffleproof.core.rankers.outside.model_files import (
     best_rounds,
     lightgbm_columns,
+    prediction,
+    sklearn_columns,
+    sklearn_reads_nan,
     xgboost_columns,
 )
 from shuffleproof.core.rankers.outside.returned import (
@@ -236,7 +239,7 @@ def scoring_form(thing: Any) -> ScoringForm | None:
     if hasattr(thing, "predict") and (score is None or _of_labels(score)):
         # LightGBM's own models for scikit-learn would take all cores of the machine.
         options = {"num_threads": threads_allowed()} if package == LIGHTGBM else {}
-        return ScoringForm(lambda features: _prediction(thing, features, options), FEATURES)
+        return ScoringForm(lambda features: prediction(thing, features, options), FEATURES)
     if score is None and _is_network(thing):
         return ScoringForm(_of_network(thing), _form_of(thing.forward).signature)
     return _form_of(score or thing)
@@ -260,10 +263,7 @@ def columns_of(thing: Any) -> ModelColumns | None:
         return booster and lightgbm_columns(booster)
     if package == XGBOOST:
         return xgboost_columns(thing if is_booster else thing.get_booster())
-    width, names = getattr(thing, "n_features_in_", None), getattr(thing, "feature_names_in_", None)
-    if not isinstance(width, int | np.integer):
-        return None
-    return ModelColumns.of(None if names is None else [*map(str, names)], int(width), blanks=False)
+    return sklearn_columns(thing)
 
 
 def model_features(
@@ -288,7 +288,7 @@ def model_features(
         return lambda rows: dataset.features[rows]
     try:
         match = match_columns(model, dataset.feature_ids, dataset.names, rule)
-    except ColumnsError as error:
+    except ModelError as error:
         raise DataError(place, error.finding, error.remedy) from error
     package = type(thing).__module__.partition(".")[0]
     missing = package == XGBOOST or (dataset.missing and _knows_missing(thing, package))
@@ -306,13 +306,7 @@ def model_features(
 
 def _knows_missing(thing: Any, package: str) -> bool:
     """True of a trained model that reads NaN as a missing value."""
-    if package in {LIGHTGBM, "catboost"}:
-        return True
-    if not hasattr(thing, "__sklearn_tags__"):
-        return False
-    from sklearn.utils import get_tags  # noqa: PLC0415 (only its models have tags)
-
-    return bool(get_tags(thing).input_tags.allow_nan)
+    return package in {LIGHTGBM, "catboost"} or sklearn_reads_nan(thing)
 
 
 def _of_labels(score: Any) -> bool:
@@ -322,20 +316,6 @@ def _of_labels(score: Any) -> bool:
 
 def _is_network(thing: Any) -> bool:
     return any(kind.__module__ == "torch.nn.modules.module" for kind in type(thing).__mro__)
-
-
-def _prediction(model: Any, features: Any, options: Mapping[str, Any]) -> Any:
-    """Of a classifier of grades the expected grade, which ties less; else what it predicts."""
-    names = getattr(model, "feature_names_in_", None)
-    if names is not None:
-        import pandas as pd  # noqa: PLC0415 (it was trained on a frame of pandas)
-
-        features = pd.DataFrame(features, columns=list(names))
-    if hasattr(model, "classes_") and hasattr(model, "predict_proba"):
-        # E[grade] = Σ P(grade) · grade; the most likely class would tie most documents
-        grades = np.asarray(model.classes_, dtype=np.float64)
-        return model.predict_proba(features, **options) @ grades
-    return model.predict(features, **options)
 
 
 def _of_network(network: Any) -> Callable[..., Any]:

@@ -38,6 +38,8 @@ INSTEAD = {
     "certify rankers:score": "certify rankers:score --initial file-order --permutations 2 "
     "--queries 2 --data mq2008",
     "tune lambdamart": "tune ranksvm --trials 3 --initial file-order --data mq2008",
+    "doctor --ranker onnx:model.onnx": "doctor --ranker mine:score --like feature:1 --initial "
+    "file-order --data mq2008",
     "doctor --ranker": "doctor --ranker mine:score --initial file-order --data mq2008",
 }
 """The same with less to train or to score."""
@@ -47,6 +49,7 @@ ELSEWHERE = {
     "demo": "tests/core/cli/test_sample.py",
     "app": "tests/app/test_server.py",
     "check ": "tests/core/gate/test_check.py",
+    "bring onnx": "tests/core/rankers/test_model_files.py",
     "study card --data ours": "tests/core/gate/test_check.py",
     "certify http": "tests/core/rankers/test_endpoint.py",
     "ingest t.txt": "tests/core/studies/kinds/test_rerankers.py",

@@ -21,8 +21,8 @@ from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.outside import file_ranker
-from shuffleproof.core.rankers.outside.columns import ColumnsError, ModelColumns, match_columns
-from shuffleproof.core.rankers.outside.model_files import GivenData, ModelError, model_scores
+from shuffleproof.core.rankers.outside.columns import ModelColumns, ModelError, match_columns
+from shuffleproof.core.rankers.outside.model_files import GivenData, model_scores
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.kinds.benchmark import study as benchmark
@@ -235,7 +235,7 @@ def test_a_model_is_certified_by_asking_it_in_every_order(workbench, files, monk
     card = run_to_end(certify(ranker, few, 3, 0))
     assert (card.verdict, card.distinct_orders) == ("invariant", 18)
 
-    def by_place(self, dataset, rows):
+    def by_place(self, dataset, rows, lengths=None):
         return np.arange(len(rows), dtype=np.float32)
 
     monkeypatch.setattr(file_ranker.OutsideModel, "_model_scores", by_place)
@@ -361,7 +361,23 @@ def test_why_a_model_file_is_not_scored_is_told_in_our_words(tmp_path, made, lib
         (ModelColumns(2), (1, 3), "", ("order", (0, 1))),
         (ModelColumns(4, used={1, 3}), (1, 3), "", ("id", (-1, 0, -1, 1))),
         (ModelColumns(4, used={0, 2}), (1, 3), "", ("id-1", (0, -1, 1, -1))),
-        (ModelColumns(3, used={0, 1, 2}), (1, 3), "", "read in several ways"),
+        (
+            ModelColumns(3, used={0, 1, 2}),
+            (1, 3),
+            "",
+            r"the data set lacks columns that it uses: 1 \(",
+        ),
+        (ModelColumns(4, used={0, 1, 3}), (1, 3), "", "read in several ways"),
+        (ModelColumns(None), (1, 3), "", ("order", (0, 1))),
+        (ModelColumns(None), (1, 3), "id", ("id", (-1, 0, -1, 1))),
+        (ModelColumns(None, used={1, 3}, rules=("id",)), (1, 3), "", ("id", (-1, 0, -1, 1))),
+        (
+            ModelColumns(None, used={1, 9}, rules=("id",)),
+            (1, 3),
+            "",
+            r"that it uses: 9 \(.*columns id",
+        ),
+        (ModelColumns(None, used={1}, rules=("id",)), (1, 3), "order", "order does not fit"),
         (ModelColumns(3), (1, 2), "", r"--columns id-1 \(.*, or --columns id \("),
         (ModelColumns(3), (1, 2), "id", ("id", (-1, 0, 1))),
         (ModelColumns(3), (1, 2), "id-1", ("id-1", (0, 1, -1))),
@@ -379,7 +395,7 @@ def test_why_a_model_file_is_not_scored_is_told_in_our_words(tmp_path, made, lib
 def test_columns_are_matched_by_name_or_by_the_only_rule_that_fits(model, ids, rule, due):
     names = ["a b", "b"] if len(ids) == 2 and model.names else [f"feature_{at}" for at in ids]
     if isinstance(due, str):
-        with pytest.raises(ColumnsError, match=due):
+        with pytest.raises(ModelError, match=due):
             match_columns(model, ids, names, rule)
         return
     match = match_columns(model, ids, names, rule)

@@ -35,8 +35,8 @@ class Benchmark(Question):
     rankers: tuple[str, ...] = parameter(
         ("table2",),
         "rankers, comma-separated; sets: table2, pairwise, all. Combinations: rrf:dlcm+mart, "
-        "shuffled:dlcm. Yours: module:function, scores#digits, or a path after scores:, "
-        "lightgbm: or xgboost:",
+        "shuffled:dlcm. Yours: module:function, scores#digits, or files (lightgbm:FILE; kinds: see "
+        "`bring`)",
         names="rankers",
     )
     seeds: int = parameter(3, "seeds of each ranker", low=1)
