@@ -22,8 +22,8 @@ from shuffleproof.core.rerank.calls import Call
 from shuffleproof.core.rerank.design import Design
 from shuffleproof.core.rerank.effects import SCORE, Answers, effects
 from shuffleproof.core.seeds import generator
-from shuffleproof.core.studies.kinds.invariance.certificate import INCONCLUSIVE, INVARIANT, NOT
 from shuffleproof.core.studies.kinds.invariance.study import certify
+from shuffleproof.core.studies.kinds.invariance.verdict import INCONCLUSIVE, INVARIANT, NOT
 from shuffleproof.core.words import number
 
 NO_FINDING = "no finding"

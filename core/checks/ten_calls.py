@@ -13,6 +13,7 @@ import numpy as np
 
 from shuffleproof.core.checks.doctor import SLOW, Diagnosis, precision_in_words
 from shuffleproof.core.checks.first_pass import FAILED
+from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.doctor import Finding, Severity
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import DataError
@@ -109,6 +110,11 @@ def built_in_lists() -> tuple[TextList, TextList]:
     return TextList(*first, SENTENCES[:12]), TextList(*second, SENTENCES[6:])
 
 
+def has_texts(dataset: RankingDataset) -> bool:
+    """True if a data set has texts of its documents and queries."""
+    return dataset.texts is not None and dataset.query_texts is not None
+
+
 def text_lists(ranker: EndpointRanker, lists: JudgedLists) -> tuple[TextList, TextList]:
     """The two longest lists of a data set with texts; short ones get built-in sentences."""
     inputs = ranker.inputs(lists.dataset, lists.lists)
@@ -129,13 +135,16 @@ def examine_endpoint(name: str, lists: JudgedLists | None) -> Generator[Progress
 
     Args:
         name: of the ranker, with its address.
-        lists: of a data set with texts; None: built-in sentences.
+        lists: of a data set; None, or without texts: built-in sentences are shown.
 
     Raises:
         UsageError: an address or option that cannot be used.
     """
     ranker = EndpointRanker.from_name(RankerName.parse(name))
-    queries = built_in_lists() if lists is None else text_lists(ranker, lists)
+    if lists is not None and has_texts(lists.dataset):
+        queries = text_lists(ranker, lists)
+    else:
+        queries = built_in_lists()
     if not ranker.target.api.documents:  # a chat shows one window a call
         queries = tuple(  # type: ignore[assignment]
             replace(one, texts=one.texts[: ranker.target.window]) for one in queries

@@ -253,7 +253,7 @@ def _of_endpoint(arguments: argparse.Namespace) -> Answer:
     """Diagnosis of a reranker behind HTTP; of a data set without texts on built-in sentences."""
     fold = catalogue.resolve(one_fold(arguments.data, store_of(arguments)), store_of(arguments))
     lists, documents = None, f"{ten_calls.BUILT_IN} ({arguments.data} has no texts)"
-    if fold.test.texts is not None and fold.test.query_texts is not None:
+    if ten_calls.has_texts(fold.test):
         lists = workbench_of(arguments).test_lists(arguments.queries)
         documents = f"test lists of {arguments.data}"
     work = ten_calls.examine_endpoint(arguments.ranker, lists)

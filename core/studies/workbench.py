@@ -90,7 +90,7 @@ class Workbench:
     prepared: PreparedFold
     store: Store
     preset: str
-    endpoints: dict[str, EndpointRanker] = field(default_factory=dict, compare=False)
+    endpoints: dict[str, EndpointRanker] = field(default_factory=dict, compare=False, kw_only=True)
 
     def __repr__(self) -> str:
         """Data set and lists, in one line."""

@@ -78,7 +78,7 @@ class Budget:
             self.made += 1
 
 
-BUDGET = Budget()
+BUDGET, COUNTING = Budget(), threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,8 @@ class EndpointRanker:
             rating = self.ask(query, texts)
         else:
             rating = slide(self.target, query, texts, self.ask)
-        self.faults.update(["answers", *rating.faults])
+        with COUNTING:  # calls run in several threads
+            self.faults.update(["answers", *rating.faults])
         return rating
 
     @property
