@@ -252,8 +252,9 @@ def _findings(replies: Sequence[Reply], service: str) -> Iterator[Finding]:
     if any(reply.call.unknown for reply in answered):  # scores may be of other documents
         return
     with_several = [reply for reply in answered if len(reply.call.answered) > 1]
-    if found := [*_constant(with_several)]:
-        yield from found
+    yield from _constant(with_several)
+    with_several = [reply for reply in with_several if len(set(reply.call.scores)) != 1]
+    if not with_several:
         return
     yield from _ties(with_several)
     changes = [*_changes(answered)]
@@ -339,23 +340,24 @@ def _slow(replies: Sequence[Reply]) -> Iterator[Finding]:
 
 
 def _constant(replies: Sequence[Reply]) -> Iterator[Finding]:
-    """One score for all documents of every list."""
-    if not replies or any(len(set(reply.call.scores)) != 1 for reply in replies):
-        return
-    score, first = replies[0].call.scores[0], replies[0]
-    if all(_is_order_shown(reply.call) for reply in replies) and score == 0:
+    """One score for all documents of a list."""
+    constant = [reply for reply in replies if len(set(reply.call.scores)) == 1]
+    zero = [
+        reply for reply in constant if not any(reply.call.scores) and _is_order_shown(reply.call)
+    ]
+    if zero:
         message = (
-            "All scores are 0, in the input order: the service may hide an error. Read its log, "
-            "and let it report errors with an HTTP status."
+            f"All scores are 0, in the input order, in {_share(zero, replies)}: the service may "
+            "hide an error. Read its log, and let it report errors with an HTTP status."
         )
-        yield Finding("swallowed-errors", "problem", message, first.where)
-        return
-    message = (
-        f"All documents have the same score in {_share(replies, replies)} "
-        f"({number(score, '.4g')} here). Check that the texts reach the model, and that its last "
-        "layer is neither saturated nor untrained."
-    )
-    yield Finding("constant-scores", "problem", message, first.where)
+        yield Finding("swallowed-errors", "problem", message, zero[0].where)
+    elif constant:
+        message = (
+            f"All documents have the same score in {_share(constant, replies)} "
+            f"({number(constant[0].call.scores[0], '.4g')} here). Check that the texts reach the "
+            "model, and that its last layer is neither saturated nor untrained."
+        )
+        yield Finding("constant-scores", "problem", message, constant[0].where)
 
 
 def _ties(replies: Sequence[Reply]) -> Iterator[Finding]:

@@ -50,12 +50,33 @@ def test_every_fault_is_found_within_ten_calls_and_none_on_a_fair_server(name):
         assert finding.message.count(". ") >= 1  # what was found, then what to do
 
 
-def test_distances_in_the_wrong_order_are_found():
-    def farthest_first(query, texts):
-        distances = [1 - selftest.relevance(query, text) for text in texts]
-        return sorted(enumerate(distances), key=lambda result: -result[1])
+def farthest_first(query, texts):
+    distances = [1 - selftest.relevance(query, text) for text in texts]
+    return sorted(enumerate(distances), key=lambda result: -result[1])
 
-    assert {one.code for one in examined(Toy(farthest_first)).findings} == {"wrong-direction"}
+
+def with_invented(query, texts):
+    return [*ZOO["fair"][0](query, texts), (len(texts), 0.0)]
+
+
+def silent_about_long_texts(query, texts):
+    too_long = any(len(text) > 5000 for text in texts)
+    return ZOO["hides errors" if too_long else "fair"][0](query, texts)
+
+
+@pytest.mark.parametrize(
+    ("function", "code", "call", "words"),
+    [
+        (farthest_first, "wrong-direction", 7, "Negate distances"),
+        (with_invented, "unknown-documents", 1, "Return only indices of documents"),
+        (silent_about_long_texts, "swallowed-errors", 8, "in 1 of 8 calls"),
+    ],
+)
+def test_rarer_forms_of_faults_are_found_too(function, code, call, words):
+    (finding,) = examined(Toy(function)).findings
+    assert finding.code == code
+    assert finding.where.startswith(f"call {call} ")
+    assert words in finding.message
 
 
 def test_a_chat_that_reverses_its_list_is_found():
