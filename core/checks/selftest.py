@@ -14,6 +14,7 @@ import numpy as np
 
 from shuffleproof.core.checks import doctor, ten_calls
 from shuffleproof.core.checks.list_forms import ranker_of, sample
+from shuffleproof.core.data.doctor import Finding
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.progress import Progress, run_to_end
@@ -29,8 +30,6 @@ from shuffleproof.core.words import number
 NO_FINDING = "no finding"
 QUERIES, PERMUTATIONS = 40, 4
 """Test lists of the sample, and random orders of each."""
-
-Ranking = Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ def selftest(seed: int = 0) -> Generator[Progress, None, list[Check]]:
         seed: of random orders, of noise and of simulated calls.
     """
     checks: list[Check] = []
-    instruments = (_certificates, _diagnoses, _reranker_diagnoses, _effects)
+    instruments = (_feature_rankers, _rerankers, _effects)
     for done, instrument in enumerate(instruments):
         yield Progress(done, len(instruments), "instruments")
         checks += instrument(seed)
@@ -66,66 +65,50 @@ def _fair(features: np.ndarray) -> np.ndarray:
     return np.log1p(np.abs(features[:, 2:5].astype(np.float64))).sum(axis=1)
 
 
-def _slot_bonus(features: np.ndarray) -> np.ndarray:
-    return _fair(features) + 0.5 / (1 + np.arange(len(features)))
-
-
 def _company(features: np.ndarray) -> np.ndarray:
     """Scores scaled by the list's own range, which no order changes."""
-    scores = _fair(features)
-    return scores / max(float(np.ptp(scores)), 1e-9)
+    return _fair(features) / max(float(np.ptp(_fair(features))), 1e-9)
 
 
 def _noisy(chance: np.random.Generator, features: np.ndarray) -> np.ndarray:
     return _fair(features) + chance.normal(size=len(features))
 
 
-def _certificates(seed: int) -> Iterator[Check]:
-    lists = _lists()
-    noisy = partial(_noisy, generator(seed, "selftest", "certificate"))
-    rankers: Mapping[str, tuple[Ranking, tuple[str, ...]]] = {
-        "fair": (_fair, (INVARIANT,)),
-        "reads company": (_company, (INVARIANT,)),
-        "slot bonus": (_slot_bonus, (NOT,)),
-        "input order": (lambda features: -np.arange(len(features)), (NOT,)),
-        "reversed": (lambda features: np.arange(len(features)), (NOT,)),
-        "noisy": (noisy, (INCONCLUSIVE, NOT)),
-        "constant": (lambda features: np.zeros(len(features)), (INCONCLUSIVE,)),
+def _rankers(seed: int) -> Mapping[str, tuple[Callable[..., Any], str, str]]:
+    """Function, verdict of `certify` (empty: it has none) and finding of the doctor."""
+    noisy, no_verdict = partial(_noisy, generator(seed, "selftest", "noisy")), ""
+    return {
+        "fair": (_fair, INVARIANT, NO_FINDING),
+        "reads company": (_company, INVARIANT, NO_FINDING),
+        "slot bonus": (lambda x: _fair(x) + 0.5 / (1 + np.arange(len(x))), NOT, NO_FINDING),
+        "input order": (lambda x: -np.arange(len(x)), NOT, "pass-through"),
+        "reversed": (lambda x: np.arange(len(x)), NOT, "pass-through"),
+        "noisy": (noisy, INCONCLUSIVE, "not-deterministic"),
+        "constant": (lambda x: np.ones(len(x)), INCONCLUSIVE, "constant-scores"),
+        "lower is better": (lambda x: -_fair(x), INVARIANT, "wrong-direction"),
+        "saturated": (lambda x: np.minimum(_fair(x), 9.9), INVARIANT, "saturated-scores"),
+        "low precision": (lambda x: _fair(x).round(), INVARIANT, "low-precision-ties"),
+        "drops documents": (lambda x: _fair(x)[1:], no_verdict, "dropped-documents"),
+        "not finite": (lambda x: np.full(len(x), np.nan), no_verdict, "not-finite"),
     }
-    for name, (function, expected) in rankers.items():
-        in_this_process = partial(function)  # a function of a module would start processes
-        work = certify(ranker_of(in_this_process), lists, PERMUTATIONS, seed, name)
-        verdict = run_to_end(work).verdict
-        yield Check("certify", name, " or ".join(expected), verdict, verdict in expected)
 
 
-def _diagnoses(seed: int) -> Iterator[Check]:
-    lists = _lists()
-    high = float(np.quantile(_fair(lists.dataset.features), 0.8))
-    noisy = partial(_noisy, generator(seed, "selftest", "diagnosis"))
-    rankers: Mapping[str, tuple[Ranking, str]] = {
-        "fair": (_fair, NO_FINDING),
-        "reads company": (_company, NO_FINDING),
-        "noisy": (noisy, "not-deterministic"),
-        "constant": (lambda features: np.ones(len(features)), "constant-scores"),
-        "lower is better": (lambda features: -_fair(features), "wrong-direction"),
-        "input order": (lambda features: -np.arange(len(features)), "pass-through"),
-        "saturated": (lambda features: np.minimum(_fair(features), high), "saturated-scores"),
-        "low precision": (lambda features: _fair(features).round(), "low-precision-ties"),
-        "drops documents": (lambda features: _fair(features)[1:], "dropped-documents"),
-        "not finite": (lambda features: np.full(len(features), np.nan), "not-finite"),
-    }
-    for name, (function, expected) in rankers.items():
-        codes = [finding.code for finding in doctor.findings(function, lists, seed)]
-        yield _check_codes("doctor", name, expected, codes)
-
-
-def _lists() -> JudgedLists:
+def _feature_rankers(seed: int) -> Iterator[Check]:
+    """Verdicts of `certify` and of the doctor."""
     every = sample()
-    return JudgedLists(every.dataset, every.lists.select(np.arange(QUERIES)))
+    lists = JudgedLists(every.dataset, every.lists.select(np.arange(QUERIES)))
+    for name, (function, expected, code) in _rankers(seed).items():
+        in_this_process = partial(function)  # a function of a module would start processes
+        if expected:
+            work = certify(ranker_of(in_this_process), lists, PERMUTATIONS, seed, name)
+            verdict = run_to_end(work).verdict
+            yield Check("certify", name, expected, verdict, verdict == expected)
+        findings = doctor.findings(in_this_process, lists, seed)
+        yield _check_codes("doctor", name, code, findings)
 
 
-def _check_codes(instrument: str, name: str, expected: str, codes: Sequence[str]) -> Check:
+def _check_codes(instrument: str, name: str, expected: str, findings: Sequence[Finding]) -> Check:
+    codes = [finding.code for finding in findings]
     passed = not codes if expected == NO_FINDING else expected in codes
     return Check(instrument, name, expected, ", ".join(codes) or NO_FINDING, passed)
 
@@ -149,10 +132,6 @@ def _sorted(scores: Sequence[float]) -> Results:
 
 def _fair_results(query: str, texts: Sequence[str]) -> Results:
     return _sorted([relevance(query, text) for text in texts])
-
-
-def _unsorted(query: str, texts: Sequence[str]) -> Results:
-    return sorted(_fair_results(query, texts))
 
 
 def _normalised(query: str, texts: Sequence[str]) -> Results:
@@ -183,7 +162,7 @@ def _refuses_empty(query: str, texts: Sequence[str]) -> Results:
 RERANKERS: Mapping[str, tuple[Callable[[str, Sequence[str]], Results], str]] = {
     "fair": (_fair_results, NO_FINDING),
     "hides errors": (lambda _, texts: [(at, 0.0) for at in range(len(texts))], "swallowed-errors"),
-    "never sorted": (_unsorted, "unsorted-results"),
+    "never sorted": (lambda *shown: sorted(_fair_results(*shown)), "unsorted-results"),
     "drops documents": (lambda *shown: _fair_results(*shown)[:-1] or _fair_results(*shown),
                         "dropped-documents"),
     "five results": (lambda *shown: _fair_results(*shown)[:5], "dropped-documents"),
@@ -211,7 +190,8 @@ def answer_of(results: Results) -> dict[str, Any]:
     return {"results": [{"index": at, "relevance_score": score} for at, score in results]}
 
 
-def _reranker_diagnoses(_seed: int) -> Iterator[Check]:
+def _rerankers(_seed: int) -> Iterator[Check]:
+    """Findings of the doctor of rerankers behind HTTP, without HTTP."""
     target, lists = Target.parse("cohere", "http://localhost/"), ten_calls.built_in_lists()
     for name, (function, expected) in RERANKERS.items():
 
@@ -219,8 +199,7 @@ def _reranker_diagnoses(_seed: int) -> Iterator[Check]:
             return target.rating(answer_of(answer(query, texts)), len(texts))
 
         diagnosis = run_to_end(ten_calls.diagnose_calls(name, ask, lists))
-        codes = [finding.code for finding in diagnosis.findings]
-        yield _check_codes("doctor of endpoints", name, expected, codes)
+        yield _check_codes("doctor of endpoints", name, expected, diagnosis.findings)
 
 
 # --- planted effects ----------------------------------------------------------------------------
@@ -270,17 +249,12 @@ def _simulated(sizes: Mapping[str, float], query: str, seed: int) -> Answers:
         size = len(shown)
         values = np.array([documents[name] for name in shown])
         values += sizes.get("order", 0.0) * (1 - np.arange(size) / max(size - 1, 1))
-        # The same set always has the same effect on a document
+        # A set has the same effect on a document in every order
         company = generator(seed, "selftest", "company", query, *sorted(shown))
-        values += sizes.get("company", 0.0) * _by_name(company, shown)
+        by_name = dict(zip(sorted(shown), company.normal(size=size), strict=True))
+        values += sizes.get("company", 0.0) * np.array([by_name[name] for name in shown])
         values += sizes.get("noise", 0.0) * chance.normal(size=size)
         order = np.argsort(-values)
         scores = tuple(values[order].tolist())
         answers[given] = Call("", query, shown, tuple(shown[at] for at in order), scores)
     return answers
-
-
-def _by_name(chance: np.random.Generator, shown: Sequence[str]) -> np.ndarray:
-    """A normal number for each document, the same in every order."""
-    numbers = dict(zip(sorted(shown), chance.normal(size=len(shown)), strict=True))
-    return np.array([numbers[name] for name in shown])

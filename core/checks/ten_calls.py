@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.outside.apis import Ask
 from shuffleproof.core.rankers.outside.endpoint import WAIT, EndpointRanker, calls_allowed
 from shuffleproof.core.rerank.calls import Call
-from shuffleproof.core.rerank.effects import SCORE, unit_of, values_of
+from shuffleproof.core.rerank.effects import unit_of, values_of
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.words import counted, number
 
@@ -34,6 +35,11 @@ LENGTH, LEAST, LONG = 16, 8, 20_000
 
 SLIGHT, NOISES = 0.02, 3.0
 """Least change of a value that counts: share of the list's range, and multiple of the noise."""
+
+LIST, AGAIN, REVERSED, SHUFFLED = "its list", "the list again", "its reverse", "the list shuffled"
+REPLACED, ALONE = "every second document replaced", "its first document alone"
+PLANTED = "the query itself among unrelated sentences"
+"""Descriptions of calls."""
 
 NOISY = "not-deterministic"
 BUILT_IN = "built-in sentences"
@@ -80,17 +86,15 @@ class Reply:
     Attributes:
         place: number of the call, from 1.
         call: the answer; its `first_stage` says in words which list was shown.
-        failure: the error of a call without an answer.
-        answer: text of an answer without any usable part.
+        failure: the error of a call without an answer, or an answer without any usable part.
     """
 
     place: int
     call: Call
     failure: str = ""
-    answer: str = ""
 
     @property
-    def where(self) -> str:
+    def location(self) -> str:
         """The call in words."""
         return f"call {self.place} (query {self.call.query}, {self.call.first_stage})"
 
@@ -100,7 +104,7 @@ class Reply:
         return {
             "call": self.place, "query": call.query, "list": call.first_stage,
             "documents": len(call.shown), "answered": len(call.answered), "seconds": call.seconds,
-            "failure": self.failure or self.answer,
+            "failure": self.failure,
         }  # fmt: skip
 
 
@@ -189,8 +193,7 @@ def diagnose_calls(
         replies.append(reply)
         if at == 0 and not reply.call.answered:
             break
-    severities: dict[Severity, int] = {"problem": 0, "warning": 1, "info": 2}
-    found = sorted(_findings(replies, service), key=lambda one: severities[one.severity])
+    found = sorted(_findings(replies, service), key=lambda one: one.severity == "warning")
     seconds = [reply.call.seconds for reply in replies if reply.call.seconds is not None]
     return Diagnosis(
         name, sum(bool(reply.call.answered) for reply in replies), len(replies),
@@ -210,17 +213,17 @@ def _trials(first: TextList, second: TextList) -> Iterator[tuple[str, TextList]]
     planted = [*unrelated[:half], first.query, *unrelated[half:]]
     very_long = " ".join(own * (LONG // sum(map(len, own)) + 1))[:LONG]
     for words, texts in (
-        ("its list", own),
-        ("the same list again", own),
-        ("the list reversed", own[::-1]),
-        ("the list shuffled", mixed),
-        ("every second document replaced", partly),
-        ("its first document alone", own[:1]),
-        ("the query itself among unrelated sentences", planted),
+        (LIST, own),
+        (AGAIN, own),
+        (REVERSED, own[::-1]),
+        (SHUFFLED, mixed),
+        (REPLACED, partly),
+        (ALONE, own[:1]),
+        (PLANTED, planted),
         ("an empty and a very long text in the list", [*own[:2], "", *own[2:4], very_long]),
     ):
         yield words, replace(first, texts=tuple(dict.fromkeys(texts)))
-    yield "its list", second
+    yield "a list of another query", second
 
 
 def _reply(
@@ -232,111 +235,104 @@ def _reply(
     try:
         rating = ask(shown.query, shown.texts)
     except DataError as error:
-        return Reply(place, call, failure=error.finding)
+        return Reply(place, call, str(error.__cause__ or error.finding))
     answered = tuple(shown.texts[at] for at in rating.order)
     call = replace(
         call, answered=answered, scores=rating.scores, repeated=rating.repeated,
         unknown=rating.unknown, malformed=bool(rating.malformed), seconds=clock() - start,
     )  # fmt: skip
-    return Reply(place, call, answer=rating.malformed)
+    return Reply(place, call, rating.malformed)
 
 
 def _findings(replies: Sequence[Reply], service: str) -> Iterator[Finding]:
     """All findings; one that explains another stands for both."""
     yield from _without_answers(replies, service)
     answered = [reply for reply in replies if reply.call.answered]
-    if not answered:
-        return
     yield from _incomplete(answered)
     yield from _slow(answered)
     if any(reply.call.unknown for reply in answered):  # scores may be of other documents
         return
-    with_several = [reply for reply in answered if len(reply.call.answered) > 1]
-    yield from _constant(with_several)
-    with_several = [reply for reply in with_several if len(set(reply.call.scores)) != 1]
-    if not with_several:
+    several = [reply for reply in answered if len(reply.call.answered) > 1]
+    yield from _constant(several)
+    several = [reply for reply in several if len(set(reply.call.scores)) != 1]
+    if not several:
         return
-    yield from _ties(with_several)
+    yield from _ties(several)
+    if found := [*_passed_on(several)]:
+        yield from found
+        return
     changes = [*_changes(answered)]
     is_noisy = any(finding.code == NOISY for finding in changes)
-    direction = [] if is_noisy else [*_direction(answered)]
-    yield from direction or _unsorted(with_several)
-    yield from [*_passed_on(with_several)] or changes
+    yield from [*([] if is_noisy else _direction(several))] or _unsorted(several)
+    yield from changes
+
+
+def _finding(
+    code: str, some: Sequence[Reply], message: str, severity: Severity = "problem"
+) -> Finding:
+    return Finding(code, severity, message, some[0].location)
 
 
 def _without_answers(replies: Sequence[Reply], service: str) -> Iterator[Finding]:
-    failures = [reply for reply in replies if reply.failure]
+    failures = [reply for reply in replies if reply.failure and not reply.call.malformed]
     if failures:
         only_long = all("" in reply.call.shown for reply in failures)
-        remedy = (
-            "Leave out empty texts and shorten long ones before the call"
-            if only_long
-            else "See that it runs, and read its log"
-        )
+        remedy = "See that it runs, and read its log"
+        if only_long:
+            remedy = "Leave out empty texts and shorten long ones before the call"
         message = f"{_share(failures, replies)} without an answer: {failures[0].failure}. {remedy}."
-        severity: Severity = "warning" if only_long else "problem"
-        yield Finding(FAILED, severity, message, failures[0].where)
-    malformed = [reply for reply in replies if reply.answer]
+        yield _finding(FAILED, failures, message, "warning" if only_long else "problem")
+    malformed = [reply for reply in replies if reply.call.malformed]
     if malformed and not any(reply.call.unknown for reply in replies):
         message = (
             f"{_share(malformed, replies)} with an answer that cannot be read: "
-            f"{malformed[0].answer}. Expected an answer of the {service} service; name another "
+            f"{malformed[0].failure}. Expected an answer of the {service} service; name another "
             "with --api."
         )
-        yield Finding("no-scores", "problem", message, malformed[0].where)
+        yield _finding("no-scores", malformed, message)
+
+
+INCOMPLETE = (
+    ("unknown-documents", "unknown", "documents that were not shown",
+     "Return only indices of documents in the request."),
+    ("repeated-answers", "repeated", "documents named twice", "Return each document once."),
+    ("dropped-documents", "dropped", "documents left out",
+     "Return every document of the request; a missing one counts as last."),
+)  # fmt: skip
+"""Code, field of a call, words and remedy of answers that are no order of their list."""
 
 
 def _incomplete(replies: Sequence[Reply]) -> Iterator[Finding]:
-    """Documents that were left out, named twice, or never shown."""
-    unknown = [reply for reply in replies if reply.call.unknown]
-    if unknown:
-        call = unknown[0].call
-        from_one = all(reply.call.shown[0] not in reply.call.answered for reply in unknown)
-        remedy = (
-            "Count indices from 0: the first document is never named."
-            if from_one
-            else "Return only indices of documents in the request."
-        )
-        message = (
-            f"{_share(unknown, replies)} with documents that were not shown ({call.unknown} here). "
-            f"{remedy}"
-        )
-        yield Finding("unknown-documents", "problem", message, unknown[0].where)
-    if repeated := [reply for reply in replies if reply.call.repeated]:
-        message = (
-            f"{_share(repeated, replies)} with documents named twice "
-            f"({repeated[0].call.repeated} here). Return each document once."
-        )
-        yield Finding("repeated-answers", "problem", message, repeated[0].where)
-    dropped = [reply for reply in replies if reply.call.dropped]
-    if not dropped or (unknown and from_one):
-        return
-    call, sizes = dropped[0].call, {len(reply.call.answered) for reply in dropped}
-    limit = len(call.answered)
-    cut = len(dropped) > 1 and len(sizes) == 1 and all(
-        len(reply.call.shown) <= limit for reply in replies if reply not in dropped
-    )  # fmt: skip
-    remedy = (
-        f"It answers {limit} documents at most: raise its limit, or use --depth {limit}."
-        if cut
-        else "Return every document of the request; a missing one counts as last."
-    )
-    message = (
-        f"{_share(dropped, replies)} with documents left out "
-        f"({call.dropped} of {len(call.shown)} here). {remedy}"
-    )
-    yield Finding("dropped-documents", "problem", message, dropped[0].where)
+    for code, name, words, usual in INCOMPLETE:
+        some = [reply for reply in replies if getattr(reply.call, name)]
+        if not some:
+            continue
+        call, remedy = some[0].call, usual
+        from_one = all(reply.call.shown[0] not in reply.call.answered for reply in some)
+        if name == "unknown" and from_one:
+            remedy = "Count indices from 0: the first document is never named."
+        limit = len(call.answered)
+        if name == "dropped" and len(some) > 1 and limit == max(
+            len(reply.call.answered) for reply in replies
+        ) == min(len(reply.call.answered) for reply in some):  # fmt: skip
+            remedy = (
+                f"It answers {limit} documents at most: raise its limit, or use --depth {limit}."
+            )
+        message = f"{_share(some, replies)} with {words} ({getattr(call, name)} here). {remedy}"
+        yield _finding(code, some, message)
+        if name == "unknown" and from_one:  # the same fault leaves out the first document
+            return
 
 
 def _slow(replies: Sequence[Reply]) -> Iterator[Finding]:
-    seconds = [reply.call.seconds or 0.0 for reply in replies]
-    if (usual := float(np.median(seconds))) > SLOW:
-        slowest = replies[int(np.argmax(seconds))]
+    by_seconds = sorted(replies, key=lambda reply: -(reply.call.seconds or 0.0))
+    seconds = [reply.call.seconds or 0.0 for reply in by_seconds]
+    if seconds and (usual := float(np.median(seconds))) > SLOW:
         message = (
             f"A call takes {usual:.1f} s (median of {counted(len(seconds), 'call')}; slowest "
-            f"{max(seconds):.1f} s). Make several calls at a time (--jobs), or use fewer queries."
+            f"{seconds[0]:.1f} s). Make several calls at a time (--jobs), or use fewer queries."
         )
-        yield Finding("slow", "warning", message, slowest.where)
+        yield _finding("slow", by_seconds, message, "warning")
 
 
 def _constant(replies: Sequence[Reply]) -> Iterator[Finding]:
@@ -350,30 +346,29 @@ def _constant(replies: Sequence[Reply]) -> Iterator[Finding]:
             f"All scores are 0, in the input order, in {_share(zero, replies)}: the service may "
             "hide an error. Read its log, and let it report errors with an HTTP status."
         )
-        yield Finding("swallowed-errors", "problem", message, zero[0].where)
+        yield _finding("swallowed-errors", zero, message)
     elif constant:
         message = (
             f"All documents have the same score in {_share(constant, replies)} "
             f"({number(constant[0].call.scores[0], '.4g')} here). Check that the texts reach the "
             "model, and that its last layer is neither saturated nor untrained."
         )
-        yield Finding("constant-scores", "problem", message, constant[0].where)
+        yield _finding("constant-scores", constant, message)
 
 
 def _ties(replies: Sequence[Reply]) -> Iterator[Finding]:
     """Different texts with equal scores, at a bound or since scores were rounded."""
-    first = replies[0] if replies else None
-    if first is None or not first.call.scores:
-        return
-    scores = np.array(first.call.scores)
+    scores = np.array(replies[0].call.scores)
     every = np.concatenate([reply.call.scores for reply in replies])
     tied, rounded = len(scores) - len(np.unique(scores)), precision_in_words(every)
-    if rounded and tied:
+    if not tied:
+        return
+    if rounded:
         message = (
             f"Scores are {rounded}, and {tied} of {len(scores)} documents tie with another one. "
             "Return float32 scores without rounding."
         )
-        yield Finding("low-precision-ties", "problem", message, first.where)
+        yield _finding("low-precision-ties", replies, message)
         return
     for bound, words in ((scores.max(), "highest"), (scores.min(), "lowest")):
         if (equal := int((scores == bound).sum())) >= max(4, len(scores) / 3):
@@ -382,31 +377,29 @@ def _ties(replies: Sequence[Reply]) -> Iterator[Finding]:
                 f"{number(float(bound), '.6g')}. Rank by the value before the sigmoid or clip."
             )
             severity: Severity = "problem" if words == "highest" else "warning"
-            yield Finding("saturated-scores", severity, message, first.where)
+            yield _finding("saturated-scores", replies, message, severity)
 
 
 def _direction(replies: Sequence[Reply]) -> Iterator[Finding]:
     """Place of the query's own text among unrelated sentences."""
     for reply in replies:
-        if not reply.call.first_stage.startswith("the query itself"):
-            continue
         values = values_of(reply.call, unit_of([reply.call]))
         planted = values.pop(reply.call.shown[len(reply.call.shown) // 2], None)
-        if planted is None or not values or planted > max(values.values()):
+        if reply.call.first_stage != PLANTED or planted is None or not values:
             continue
+        better = sum(value >= planted for value in values.values())
         if planted < min(values.values()):
             message = (
                 "The query's own text gets the lowest value among unrelated sentences. Negate "
                 "distances and losses: the best document needs the highest score."
             )
-            yield Finding("wrong-direction", "problem", message, reply.where)
-        else:
-            better = sum(value >= planted for value in values.values())
+            yield _finding("wrong-direction", [reply], message)
+        elif better:
             message = (
                 f"{counted(better, 'unrelated sentence')} of {len(values)} rank as high as the "
                 "query's own text. Check that query and texts reach the model."
             )
-            yield Finding("unrelated-first", "warning", message, reply.where)
+            yield _finding("unrelated-first", [reply], message, "warning")
 
 
 def _unsorted(replies: Sequence[Reply]) -> Iterator[Finding]:
@@ -417,84 +410,70 @@ def _unsorted(replies: Sequence[Reply]) -> Iterator[Finding]:
             f"{_share(wrong, replies)} with results that are not sorted by score{shown}. Sort "
             "them, the highest score first: callers read their order."
         )
-        yield Finding("unsorted-results", "problem", message, wrong[0].where)
+        yield _finding("unsorted-results", wrong, message)
 
 
 def _passed_on(replies: Sequence[Reply]) -> Iterator[Finding]:
     """Rankings that are the input order, or its reverse, in every call."""
-    long = [reply for reply in replies if len(reply.call.shown) > 2]
-    rankings = [(reply.call.shown, _ranking(reply.call)) for reply in long]
-    if len(long) < 3:
+    if {LIST, REVERSED, SHUFFLED} - {reply.call.first_stage for reply in replies}:
         return
+    rankings = [(reply.call.shown, _ranking(reply.call)) for reply in replies]
     for words, step in (("", 1), ("the reverse of ", -1)):
         if all(
             ranking == tuple(text for text in shown if text in ranking)[::step]
             for shown, ranking in rankings
         ):
             message = (
-                f"The ranking of all {counted(len(long), 'list')} is {words}the input order, also "
-                "when it is reversed. Check that the scores come from the model."
+                f"The ranking of all {counted(len(replies), 'list')} is {words}the input order, "
+                "also when it is reversed. Check that the scores come from the model."
             )
-            yield Finding("pass-through", "problem", message, long[-1].where)
+            some = [reply for reply in replies if reply.call.first_stage == REVERSED]
+            yield _finding("pass-through", some, message)
+
+
+CHANGES: tuple[tuple[str, Severity, tuple[str, ...], str, str], ...] = (
+    (NOISY, "problem", (AGAIN,), "The same call again changes",
+     "Switch off sampling and dropout, and fix seeds."),
+    ("follows-slots", "warning", (REVERSED, SHUFFLED), "Another order changes",
+     "Measure it with `study rerankers`, and average several orders."),
+    ("depends-on-company", "warning", (REPLACED, ALONE), "Other documents in the call change",
+     "Compare scores only within a call."),
+)  # fmt: skip
+"""Code, severity, compared lists, cause and remedy of values that change."""
 
 
 def _changes(replies: Sequence[Reply]) -> Iterator[Finding]:
     """Values that change with the same input, with its order, or with the other documents."""
     by_list = {reply.call.first_stage: reply for reply in reversed(replies)}
-    unit = unit_of([reply.call for reply in replies])
-    base = by_list.get("its list")
-    if base is None or base.place != 1:
-        return
+    unit, base = unit_of([reply.call for reply in replies]), replies[0]
+    own = base.call.shown
     before = values_of(base.call, unit)
     spread = max(before.values()) - min(before.values())
-
-    def largest(words: str) -> tuple[float, str]:
-        """Largest change of a document's value in another call, and its text."""
-        if words not in by_list:
-            return 0.0, ""
-        call = by_list[words].call
-        common = [text for text in call.answered if text in before]
-        if unit != SCORE and len(common) < len(call.shown):  # places among the same documents
-            here, there = values_of(base.call, unit, common), values_of(call, unit, common)
-        else:
-            here, there = before, values_of(call, unit)
-        changes = [(abs(here[text] - there[text]), text) for text in common]
-        return max(changes, default=(0.0, ""))
-
-    noise, text = largest("the same list again")
-    if noise > SLIGHT * spread:
-        reply = by_list["the same list again"]
-        message = (
-            f"The same call again changes the {unit} of document {base.call.shown.index(text) + 1} "
-            f"by {number(noise, '.2g')}; the list's range is {number(spread, '.2g')}. Switch off "
-            "sampling and dropout, and fix seeds."
-        )
-        yield Finding(NOISY, "problem", message, reply.where)
-    least = max(SLIGHT * spread, NOISES * noise)
-    words = max(("the list reversed", "the list shuffled"), key=lambda one: largest(one)[0])
-    change, text = largest(words)
-    if change > least:
-        call = by_list[words].call
-        value = values_of(call, unit)[text]
-        message = (
-            f"The order shown changes the {unit} of a document from {number(before[text], '.3g')} "
-            f"(shown at {base.call.shown.index(text) + 1}) to {number(value, '.3g')} (at "
-            f"{call.shown.index(text) + 1}). Measure the effect with `study rerankers`, and "
-            "average several orders."
-        )
-        yield Finding("follows-slots", "warning", message, by_list[words].where)
-        return  # what changes with the order changes with other documents too
-    company = ("every second document replaced", "its first document alone")
-    words = max(company, key=lambda one: largest(one)[0])
-    change, text = largest(words)
-    if change > least:
-        value = values_of(by_list[words].call, unit).get(text, float("nan"))
-        message = (
-            f"Other documents in the call change the {unit} of document "
-            f"{base.call.shown.index(text) + 1} from {number(before[text], '.3g')} to "
-            f"{number(value, '.3g')}. Compare scores only within a call."
-        )
-        yield Finding("depends-on-company", "warning", message, by_list[words].where)
+    least = SLIGHT * spread
+    for code, severity, lists, cause, remedy in CHANGES:
+        changes = []
+        for reply in filter(None, map(by_list.get, lists)):
+            common = [text for text in reply.call.answered if text in before]
+            # Places count among the same documents
+            here, there = (values_of(call, unit, common) for call in (base.call, reply.call))
+            changes += [
+                (abs(here[text] - there[text]), text, reply, here, there) for text in common
+            ]
+        if not changes:
+            continue
+        change, text, reply, here, there = max(changes, key=itemgetter(0))
+        if change > least:
+            then = reply.call.shown.index(text)
+            message = (
+                f"{cause} the {unit} of document {own.index(text) + 1} from "
+                f"{number(here[text], '.3g')} to {number(there[text], '.3g')}"
+                f"{f', shown at {then + 1}' if then != own.index(text) else ''}. {remedy}"
+            )
+            yield _finding(code, [reply], message, severity)
+            if code != NOISY:  # what changes with the order changes with other documents too
+                return
+        if code == NOISY:
+            least = max(least, NOISES * change)
 
 
 def _ranking(call: Call) -> tuple[str, ...]:
