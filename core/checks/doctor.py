@@ -86,6 +86,7 @@ class Diagnosis:
         seconds: that a list takes, the median; NaN where none has scores.
         values: means of MEASURES over the lists with scores.
         findings: the gravest first.
+        calls: of a reranker behind HTTP, one row each; `lists` and `known` count them.
     """
 
     ranker: str
@@ -94,12 +95,14 @@ class Diagnosis:
     seconds: float
     values: Mapping[str, float]
     findings: tuple[Finding, ...]
+    calls: tuple[Mapping[str, Any], ...] = ()
 
     def plain(self) -> dict[str, Any]:
         """As JSON has it, but for the findings."""
+        calls = {"calls": list(map(dict, self.calls))} if self.calls else {}
         return {
             "ranker": self.ranker, "lists": self.lists, "of": self.known,
-            "seconds": self.seconds, "measures": dict(self.values),
+            "seconds": self.seconds, "measures": dict(self.values), **calls,
         }  # fmt: skip
 
 
@@ -310,7 +313,7 @@ def _saturated(seen: FirstPass) -> Iterator[Finding]:
 def _coarse(seen: FirstPass) -> Iterator[Finding]:
     """Documents that differ tie since scores were rounded, and how ties are broken decides."""
     judged, offsets = seen.judged, seen.judged.lists.offsets
-    share, kept = tied_share(offsets, seen.scores), _precision(seen.scores)
+    share, kept = tied_share(offsets, seen.scores), precision_in_words(seen.scores)
     tied = _unlike(judged, seen.scores)
     if not kept or not tied.any():
         return
@@ -342,12 +345,12 @@ def _coarse(seen: FirstPass) -> Iterator[Finding]:
     yield _finding("low-precision-ties", severity, message, judged, at, tied)
 
 
-def _precision(scores: np.ndarray) -> str:
+def precision_in_words(scores: np.ndarray) -> str:
     """Precision of scores in words; empty where they were not rounded.
 
-    >>> _precision(1 + np.arange(40) / 128), _precision(np.array([0.1, 0.23, 7.0]))
+    >>> precision_in_words(1 + np.arange(40) / 128), precision_in_words(np.array([0.1, 0.23, 7.0]))
     ('exact in 8 bits (bfloat16)', 'rounded to 2 decimals')
-    >>> _precision(np.array([0.1234567, 3.2345678]))
+    >>> precision_in_words(np.array([0.1234567, 3.2345678]))
     ''
     """
     finite = scores[np.isfinite(scores)]

@@ -3,10 +3,11 @@
 from collections.abc import Generator
 
 from shuffleproof.core.checks.doctor import Diagnosis, diagnose, unread
+from shuffleproof.core.checks.ten_calls import examine_endpoint
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import AnswerError
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.studies.workbench import Workbench
 
 
@@ -24,8 +25,11 @@ def examine_ranker(
     Raises:
         ShuffleproofError: no such ranker, or one that cannot be made.
     """
+    parsed = RankerName.parse(name)
+    if parsed.kind is Kind.ENDPOINT:
+        return (yield from examine_endpoint(name, lists))
     try:
-        identified = yield from bench.identified(RankerName.parse(name))
+        identified = yield from bench.identified(parsed)
     except AnswerError as error:  # scores in a file
         return unread(error, len(lists.lists), name)
     return (yield from diagnose(identified.ranker, lists, seed))

@@ -39,8 +39,7 @@ CONTINUED = " Finished work is stored; run the command again to continue."
 MOST_CHOICES = 30
 EXAMPLES = """examples:
   shuffleproof demo
-  shuffleproof study initial-ranking --rankers lambdamart,dlcm
-  shuffleproof library list"""
+  shuffleproof study initial-ranking --rankers lambdamart,dlcm"""
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -95,6 +95,7 @@ doctor data:doctor_ : problems of a data set or a ranker
     $ doctor sample
     $ doctor clicks.txt --part train --json
     $ doctor --ranker onnx:model.onnx --like lightgbm:model.txt --data mq2008
+    $ doctor --ranker http://127.0.0.1:8000/rerank
 
 ingest-reranks rerankers:ingest : store recorded answers of rerankers
     path+ path : run files, windows, logs or JSON lines, or folders of them
@@ -290,6 +291,10 @@ check check:check : test a ranker against its stored card, for CI
     $ check --baseline card.json
     $ check --baseline card.json --rankers dlcm --junit card.xml --markdown card.md
 
+selftest data:selftest : test the instruments on rankers with known faults
+    --seed whole =0 : seed of random orders and simulated calls (default 0)
+    $ selftest
+
 library list library:listing : stored data sets, rankers and studies
     --kind data|ranker|study|scores|preferences|collection : kind
     $ library list
@@ -364,7 +369,7 @@ OWN = "options"
 SECTIONS = {
     "start": "demo app",
     "rankers": "list train tune certify bring runs ingest-reranks",
-    "studies": "study check export library",
+    "studies": "study check selftest export library",
     "data sets": "ingest doctor",
     "preferences": "ingest-preferences consistency aggregate judge",
     "text collections": "ingest-collection doctor-collection search candidates",
@@ -394,6 +399,7 @@ EXIT_STATUS = {
     "usage.\n\nA regression is a significant loss (p ≤ .05, max-T over all comparisons) of --least "
     "or more that exceeds the ranker's own noise. A soft loss is smaller, or not significant. "
     "--fail-on names the losses with status 3.\n\n",
+    "selftest": "Exit status: 0 if all verdicts are as expected, else 3.\n\n",
     "doctor": "Exit status: 3 if a problem makes studies unreliable, or if --like ranks otherwise, "
     "else 0.\n\n",
     "doctor-collection": "Exit status: 3 if a problem makes studies unreliable, else 0.\n\n",

@@ -4,12 +4,13 @@ import argparse
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from statistics import median
 from typing import Any
 
 from shuffleproof.core import words
-from shuffleproof.core.checks import alike, rankers
+from shuffleproof.core.checks import alike, rankers, ten_calls
 from shuffleproof.core.cli.answer import Answer, table
-from shuffleproof.core.cli.open import one_fold, run_shown, store_of, workbench_of
+from shuffleproof.core.cli.open import one_fold, run_shown, store_of, use_jobs, workbench_of
 from shuffleproof.core.data import advice, catalogue, display_texts, doctor, examination, frames
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.display_texts import SideFile
@@ -18,13 +19,14 @@ from shuffleproof.core.data.layout import FRACTIONS, Parts
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.numerals import number
 from shuffleproof.core.parameters import parts_of
+from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.store import names
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.words import counted
 
 PROBLEM = 3
-"""The exit status of `doctor` where there is a problem."""
+"""The exit status of `doctor` where there is a problem, and of `selftest`."""
 
 NO_FINDINGS = "No problem or warning."
 
@@ -228,6 +230,9 @@ def findings_answer(
 
 def _of_ranker(arguments: argparse.Namespace) -> Answer:
     """Diagnosis of a ranker's scores of the test lists, or its comparison with another."""
+    use_jobs(arguments)
+    if RankerName.of(arguments.ranker).kind is Kind.ENDPOINT:
+        return _of_endpoint(arguments)
     bench = workbench_of(arguments)
     lists = bench.test_lists(arguments.queries)
     if arguments.like is not None:
@@ -254,6 +259,41 @@ def _of_ranker(arguments: argparse.Namespace) -> Answer:
         "measures": facts["measures"],
     }
     return findings_answer(facts, rows, lines, advice.lines(findings))
+
+
+def _of_endpoint(arguments: argparse.Namespace) -> Answer:
+    """Diagnosis of a reranker behind HTTP; of a data set without texts on built-in sentences."""
+    fold = catalogue.resolve(one_fold(arguments.data, store_of(arguments)), store_of(arguments))
+    lists, documents = None, f"{ten_calls.BUILT_IN} ({arguments.data} has no texts)"
+    if ten_calls.has_texts(fold.test):
+        lists = workbench_of(arguments).test_lists(arguments.queries)
+        documents = f"test lists of {arguments.data}"
+    work = ten_calls.examine_endpoint(arguments.ranker, lists)
+    diagnosis = run_shown(arguments.ranker, work)
+    facts = diagnosis.plain() | {"texts": documents}
+    seconds = [
+        row["seconds"] / row["documents"] for row in diagnosis.calls if row["seconds"] is not None
+    ]
+    lines = {
+        "ranker": facts["ranker"],
+        "calls": f"{facts['of']}, {facts['lists']} of them answered",
+        "texts": documents,
+        "time per document": f"{words.number(median(seconds) * 1000, '.3g')} ms" if seconds else "",
+    }
+    rows = [asdict(finding) | {"queries": []} for finding in diagnosis.findings]
+    return findings_answer(facts, rows, lines, advice.lines(diagnosis.findings))
+
+
+def selftest(arguments: argparse.Namespace) -> Answer:
+    """`selftest`: verdicts about rankers with known faults; 3 where one is wrong."""
+    from shuffleproof.core.checks import selftest as instruments  # noqa: PLC0415 (few run it)
+
+    checks = run_shown("selftest", instruments.selftest(arguments.seed))
+    right = sum(one.passed for one in checks)
+    rows = [asdict(one) for one in checks]
+    shown = [{**row, "passed": "yes" if row["passed"] else "NO"} for row in rows]
+    text = f"{table(shown)}\n\n{right} of {len(checks)} verdicts are as expected."
+    return Answer(rows, text, 0 if right == len(checks) else PROBLEM)
 
 
 def _ids(finding: doctor.Finding, parts: dict[str, RankingDataset]) -> list[str]:

@@ -30,7 +30,7 @@ from shuffleproof.core.studies.kinds.benchmark import rows, table
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.registry import LISTLESS, study_kind
 from shuffleproof.core.studies.result import StudyResult, stored_summary
-from shuffleproof.core.studies.sections import STOPPED, View, sections_of
+from shuffleproof.core.studies.sections import ANSWER_FAULTS, STOPPED, View, sections_of
 from shuffleproof.core.studies.table_text import records, terminal_text
 from shuffleproof.core.studies.user_names import ranker_name
 
@@ -133,7 +133,9 @@ def answer_of(artefact: Artefact, view: View | None = None) -> dict[str, Any]:
     answer = sections_module.answer(result, view)
     head, stopped = asdict(sections_module.headline(result, view)), artefact.facts.get(STOPPED)
     key = None if stopped else str(artefact.key)
-    return {"result": key, "stopped": stopped, "headline": head, "summary": summary} | answer
+    faults = {ANSWER_FAULTS: notes} if (notes := result.facts.get(ANSWER_FAULTS)) else {}
+    common = {"result": key, "stopped": stopped, "headline": head, "summary": summary}
+    return common | faults | answer
 
 
 def text_of(

@@ -172,4 +172,6 @@ def _refusal(address: str, status: int, retry_after: str | None, text: bytes) ->
 def _reason(error: Exception) -> str:
     """Reason of a failed call, without the address and objects of the library."""
     reason = str(getattr(error, "reason", None) or error)
-    return re.sub(r"<[^>]*>:? ?", "", reason)[:LONGEST_QUOTE] or type(error).__name__
+    return (
+        re.sub(r"<[^>]*>:? ?|^\w+\([^)]*\): ", "", reason)[:LONGEST_QUOTE] or type(error).__name__
+    )

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 STOPPED = "stopped"
 """Fact of a result that reached its time limit: seconds, finished trials, and all trials."""
 
+ANSWER_FAULTS = "answer_faults"
+"""Fact of a result with faulty answers of endpoints, in sentences."""
+
 LOSS, MEAN = "loss", "mean"
 """Values of curves: the loss from the unperturbed lists, or the measure itself."""
 
@@ -181,7 +184,7 @@ def _with_display_names(section: Section, labels: Sequence[str]) -> Section:
 
 
 def limits(facts: Mapping[str, Any]) -> list[str]:
-    """Sentences on missing parts of a result: further queries, trials after the time limit.
+    """Sentences on missing parts of a result: queries, faulty answers, trials after the time limit.
 
     >>> limits({"queries": 100, "of_queries": 784})
     ['The first 100 of 784 test queries.']
@@ -192,6 +195,7 @@ def limits(facts: Mapping[str, Any]) -> list[str]:
     if "of_queries" in facts:
         all_queries = counted(facts["of_queries"], "test query")
         sentences.append(f"The first {facts['queries']:,} of {all_queries}.")
+    sentences += facts.get(ANSWER_FAULTS, [])
     if STOPPED in facts:
         stopped = facts[STOPPED]
         progress = f"{stopped['done']:,} of {counted(stopped['of'], 'trial')}"

@@ -6,7 +6,7 @@ Progress; `run_to_end` runs one to its end.
 
 import hashlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ from shuffleproof.core.studies import engine
 from shuffleproof.core.studies.question import Question, Scope, preset_of
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.run import MeasureTrial, query_ids_of, run_study
+from shuffleproof.core.studies.sections import ANSWER_FAULTS
 from shuffleproof.core.studies.study import Plan, Study
 
 __all__ = ["Workbench", "run_to_end"]
@@ -80,6 +81,7 @@ class Workbench:
         prepared: the lists of the three parts.
         store: of rankers and results.
         preset: default preset of rankers.
+        endpoints: rerankers behind HTTP that were identified, by name.
     """
 
     name: str
@@ -88,6 +90,7 @@ class Workbench:
     prepared: PreparedFold
     store: Store
     preset: str
+    endpoints: dict[str, EndpointRanker] = field(default_factory=dict, compare=False, kw_only=True)
 
     def __repr__(self) -> str:
         """Data set and lists, in one line."""
@@ -252,7 +255,7 @@ class Workbench:
                 user_ranker, {"object": OBJECT}, user_ranker.known_by
             )
         if name.kind is Kind.ENDPOINT:
-            endpoint = EndpointRanker.from_name(name)
+            endpoint = self.endpoints[str(name)] = EndpointRanker.from_name(name)
             return self._identified_by_answers(endpoint, {"callable": str(name)}, str(name))
         if name.kind is not Kind.FUNCTION:
             model = yield from with_words(self.train(name), f"of {name}")
@@ -338,7 +341,20 @@ class Workbench:
         `trains` are the trainings of the work, for a dry run (`core.studies.dry_run`).
         """
         del trains
-        return (yield from engine.run(self.store, plan, query_ids, facts, work, save=save))
+
+        def noted(known: dict[str, Any]) -> Generator[Progress, None, StudyResult | None]:
+            """The work, and faults of the answers that it got from endpoints."""
+            result = yield from work(known)
+            notes = [
+                f"{name} {note}."
+                for name, endpoint in self.endpoints.items()
+                for note in endpoint.fault_notes
+            ]
+            if result is None or not notes:
+                return result
+            return replace(result, facts={**result.facts, ANSWER_FAULTS: notes})
+
+        return (yield from engine.run(self.store, plan, query_ids, facts, noted, save=save))
 
 
 class OpenRankers(Mapping[str, Ranker]):

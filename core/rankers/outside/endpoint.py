@@ -24,6 +24,7 @@ from shuffleproof.core.rankers.outside.callable_ranker import LACKING
 from shuffleproof.core.rankers.outside.file_ranker import in_single_precision
 from shuffleproof.core.rankers.outside.function_process import jobs_allowed
 from shuffleproof.core.store.keys import key_of
+from shuffleproof.core.words import counted
 
 CALLS = "SHUFFLEPROOF_CALLS"
 """Environment variable with the number of calls that this process may make."""
@@ -35,12 +36,12 @@ PROBES = 3
 """Lists whose answers tell one version of a reranker from another."""
 
 FAULTS = {
-    "malformed": "had no usable answer",
+    "malformed": "answered nothing usable",
     "dropped": "left documents out",
     "repeated": "named documents twice",
     "unknown": "named documents that were not shown",
 }
-"""Faults of answers, as the end of a sentence about lists."""
+"""Faults of answers, as sentences about a reranker."""
 
 
 def calls_allowed() -> int | None:
@@ -77,7 +78,7 @@ class Budget:
             self.made += 1
 
 
-BUDGET = Budget()
+BUDGET, COUNTING = Budget(), threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class EndpointRanker:
     Attributes:
         name: service, address and options: `cohere:http://127.0.0.1:8000/rerank;model=…`.
         target: the same, parsed.
-        faults: number of lists with each fault so far.
+        faults: number of answers with each fault so far, and of all `answers`.
     """
 
     name: str
@@ -107,7 +108,7 @@ class EndpointRanker:
         """
         return cls(str(name), Target.parse(name.head, name.path))
 
-    def ask(self, query: str, texts: Sequence[str]) -> Rating:
+    def ask(self, query: str, texts: Sequence[str], retries: int = RETRIES) -> Rating:
         """Rating of one call: a list, or a window of a chat.
 
         Raises:
@@ -122,7 +123,7 @@ class EndpointRanker:
             )  # fmt: skip
             return self.target.rating(answer, len(texts))
 
-        return with_retries(call, self.name, RETRIES, WAIT, "See that it runs.")
+        return with_retries(call, self.name, retries, WAIT, "See that it runs.")
 
     def rate(self, query: str, texts: Sequence[str]) -> Rating:
         """Rating of a list, by windows if it is longer than one.
@@ -131,8 +132,22 @@ class EndpointRanker:
             DataError: no answer, or no calls are left.
         """
         if self.target.api.documents:
-            return self.ask(query, texts)
-        return slide(self.target, query, texts, self.ask)
+            rating = self.ask(query, texts)
+        else:
+            rating = slide(self.target, query, texts, self.ask)
+        with COUNTING:  # calls run in several threads
+            self.faults.update(["answers", *rating.faults])
+        return rating
+
+    @property
+    def fault_notes(self) -> list[str]:
+        """Clauses on faults of the answers so far: `left documents out in 3 of 9 answers`."""
+        every = counted(self.faults["answers"], "answer")
+        return [
+            f"{words} in {self.faults[name]:,} of {every}"
+            for name, words in FAULTS.items()
+            if self.faults[name]
+        ]
 
     def calls(self, lengths: Sequence[int]) -> int:
         """Number of calls for lists of these lengths."""
@@ -163,7 +178,7 @@ class EndpointRanker:
     ) -> Float32[np.ndarray, " candidates"]:
         """Scores by one call a list; without scores in the answer minus the answered rank.
 
-        A document without an answer gets −∞, which means last; `faults` counts such lists.
+        A document without an answer gets −∞, which means last; `faults` counts such answers.
 
         Raises:
             DataError: no answer, no texts, or no calls are left.
@@ -172,7 +187,6 @@ class EndpointRanker:
         inputs = self.inputs(dataset, lists)
         ratings = in_parallel(lambda item: self.rate(*item), inputs)
         for query, rating in zip(lists.queries.tolist(), ratings, strict=True):
-            self.faults.update(rating.faults.keys())
             if rating.malformed and not rating.order:
                 raise AnswerError(
                     f"{self.name}, query {dataset.query_ids[query]}",

@@ -100,6 +100,7 @@ CALLS = {
     "study initial-rankings": f"study initial-rankings {TWO}",
     "study perturbations": f"study perturbations --families shuffle-shown --draws 1 {TWO}",
     "study worst-case": f"study worst-case --budgets 1 --draws 1 --queries 2 {TWO}",
+    "selftest": "selftest",
     "library list": "library list",
     "library show": "library show planted",
     "library show RANKER@NAME": "library show ranksvm@mine",

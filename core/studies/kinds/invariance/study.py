@@ -255,7 +255,9 @@ def certificate_of(  # noqa: PLR0913 (the flags of the command `certify`)
     base = workbench.test_lists(queries)
     arguments = (permutations, seed, ranker)
     blocks = BLOCKS if in_blocks else 1
-    return (yield from certify(examined, base, *arguments, more=additional, blocks=blocks))
+    card = yield from certify(examined, base, *arguments, more=additional, blocks=blocks)
+    notes = (f"it {note}" for note in getattr(examined, "fault_notes", ()))
+    return replace(card, notes=(*card.notes, *notes))
 
 
 def _additional_lists(

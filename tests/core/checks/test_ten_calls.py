@@ -1,0 +1,184 @@
+"""The doctor of rerankers behind HTTP on toy servers, faults of answers, and the selftest."""
+
+import json
+from itertools import count
+
+import pytest
+
+from shuffleproof.core.checks import selftest, ten_calls
+from shuffleproof.core.checks.ten_calls import MOST_CALLS, examine_endpoint
+from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.progress import run_to_end
+from tests.core.aggregate.test_judges import served
+
+ZOO = selftest.RERANKERS
+ALSO = {"saturated": {"unrelated-first"}}
+"""Further findings that are true of a faulty server."""
+
+
+class Toy:
+    """A server that answers as a function does, and counts its calls."""
+
+    def __init__(self, function):
+        self.function, self.calls = function, 0
+
+    def __call__(self, request):
+        self.calls += 1
+        shown = request["query"], request["documents"]
+        if self.function is ZOO["refuses empty texts"][0] and "" in request["documents"]:
+            return 400, {"error": "a document is empty"}
+        return 200, selftest.answer_of(self.function(*shown))
+
+
+def examined(toy):
+    with served(toy) as address:
+        return run_to_end(examine_endpoint(f"cohere:{address}", None))
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_every_fault_is_found_within_ten_calls_and_none_on_a_fair_server(name):
+    toy = Toy(ZOO[name][0])
+    diagnosis = examined(toy)
+    assert toy.calls == len(diagnosis.calls) <= MOST_CALLS
+    codes = {finding.code for finding in diagnosis.findings}
+    expected = {ZOO[name][1]} - {selftest.NO_FINDING}
+    assert expected <= codes <= expected | ALSO.get(name, set())
+    for finding in diagnosis.findings:
+        number = int(finding.where.removeprefix("call ").partition(" ")[0])
+        row = diagnosis.calls[number - 1]
+        assert finding.where == f"call {number} (query {row['query']}, {row['list']})"
+        assert finding.message.count(". ") >= 1  # what was found, then what to do
+
+
+def farthest_first(query, texts):
+    distances = [1 - selftest.relevance(query, text) for text in texts]
+    return sorted(enumerate(distances), key=lambda result: -result[1])
+
+
+def with_invented(query, texts):
+    return [*ZOO["fair"][0](query, texts), (len(texts), 0.0)]
+
+
+def silent_about_long_texts(query, texts):
+    too_long = any(len(text) > 5000 for text in texts)
+    return ZOO["hides errors" if too_long else "fair"][0](query, texts)
+
+
+@pytest.mark.parametrize(
+    ("function", "code", "call", "words"),
+    [
+        (farthest_first, "wrong-direction", 7, "Negate distances"),
+        (with_invented, "unknown-documents", 1, "Return only indices of documents"),
+        (silent_about_long_texts, "swallowed-errors", 8, "in 1 of 8 calls"),
+    ],
+)
+def test_rarer_forms_of_faults_are_found_too(function, code, call, words):
+    (finding,) = examined(Toy(function)).findings
+    assert finding.code == code
+    assert finding.where.startswith(f"call {call} ")
+    assert words in finding.message
+
+
+def test_a_chat_that_reverses_its_list_is_found():
+    def reverse(request):
+        last = request["messages"][0]["content"].count("\n[") - 1
+        text = " > ".join(f"[{place}]" for place in range(last + 1, 0, -1))
+        return 200, {"choices": [{"message": {"content": text}}]}
+
+    with served(reverse) as address:
+        found = run_to_end(examine_endpoint(f"chat:{address}", None)).findings
+    (finding,) = [one for one in found if one.code == "pass-through"]
+    assert "the reverse of the input order" in finding.message
+
+
+def test_a_server_that_needs_a_moment_is_asked_again_and_one_that_fails_is_left_alone():
+    numbers, fair = count(), Toy(ZOO["fair"][0])
+    with served(lambda request: fair(request) if next(numbers) else (503, {})) as address:
+        assert run_to_end(examine_endpoint(f"cohere:{address}", None)).findings == ()
+    assert next(numbers) <= MOST_CALLS
+    for status, body, code in ((404, {}, "fails"), (200, b"<html>", "no-scores")):
+        with served(lambda _, answer=(status, body): answer) as address:
+            diagnosis = run_to_end(examine_endpoint(f"cohere:{address}", None))
+        assert [one.code for one in diagnosis.findings] == [code]
+        assert len(diagnosis.calls) == 1
+
+
+def test_no_more_calls_are_made_than_allowed(monkeypatch):
+    monkeypatch.setenv("SHUFFLEPROOF_CALLS", "3")
+    monkeypatch.setattr("shuffleproof.core.rankers.outside.endpoint.BUDGET.made", 0)
+    toy = Toy(ZOO["slot bonus"][0])
+    assert [one.code for one in examined(toy).findings] == ["follows-slots"]
+    assert toy.calls == 3
+
+
+def test_the_command_needs_no_data_and_names_the_calls(capsys):
+    with served(Toy(ZOO["five results"][0])) as address:
+        assert main(["doctor", "--ranker", f"{address}", "--api", "cohere", "--json"]) == 3
+        answer = json.loads(capsys.readouterr().out)
+        assert main(["doctor", "--ranker", f"cohere:{address}"]) == 3
+    assert answer["texts"] == "built-in sentences (sample has no texts)"
+    assert [row["answered"] for row in answer["calls"]][:6] == [5, 5, 5, 5, 5, 1]
+    assert "call 1 (query built-in 1, its list)" in capsys.readouterr().out
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    """Flags of a data set with texts."""
+    folder = tmp_path_factory.mktemp("texts")
+    words = [sentence.replace(",", "").split() for sentence in ten_calls.SENTENCES]
+    lines, documents, queries = [], ["document,text"], ["query,text"]
+    for query in range(60):
+        queries.append(f"q{query},{' '.join(words[query % 18][:3])}")
+        for at in range(10):
+            lines.append(f"{int(at < 3)} qid:q{query} 1:{at * 7 % 10} #docid = d{query}_{at}")
+            text = " ".join([*words[(query + at) % 18], str(at)])
+            documents.append(f"d{query}_{at},{text}")
+    for name, content in (("t.txt", lines), ("d.csv", documents), ("q.csv", queries)):
+        (folder / name).write_text("\n".join(content) + "\n")
+    store = ["--store", str(folder / "store")]
+    added = ["--texts", f"{folder}/d.csv", "--query-texts", f"{folder}/q.csv"]
+    assert main(["ingest", f"{folder}/t.txt", "--name", "mine", *added, *store]) == 0
+    return ["--data", "mine", "--initial", "file-order", *store]
+
+
+def test_the_texts_of_a_data_set_are_shown(texts, capsys):
+    shown = []
+
+    def noting(request):
+        shown.append(request["documents"])
+        return 200, selftest.answer_of(ZOO["fair"][0](request["query"], request["documents"]))
+
+    with served(noting) as address:
+        assert main(["doctor", "--ranker", f"cohere:{address}", *texts, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["findings"], answer["texts"]) == ([], "test lists of mine")
+    assert len(shown[0]) == 10
+    assert shown[2] == shown[0][::-1]
+    assert not set(shown[0]) & set(ten_calls.SENTENCES)
+
+
+def test_certificates_and_studies_state_faults_of_answers(texts, capsys):
+    few = ["--queries", "4", "--jobs", "4", *texts, "--json"]
+    toy = Toy(ZOO["five results"][0])
+    with served(toy) as address:
+        name = f"cohere:{address}"
+        assert main(["certify", name, "--permutations", "2", *few]) == 0
+        certificate = json.loads(capsys.readouterr().out)
+        calls = toy.calls
+        assert main(["study", "card", "--rankers", name, "--draws", "1", *few]) == 0
+        (sentence,) = json.loads(capsys.readouterr().out)["answer_faults"]
+    left_out, every = (int(word) for word in certificate["notes"][-1].split() if word.isdigit())
+    assert certificate["notes"][-1].startswith("it left documents out in ")
+    assert "It left documents out in" in certificate["sentence"]
+    assert 0 < left_out <= every == calls
+    assert sentence.startswith(f"{name} left documents out in ")
+
+
+def test_the_selftest_passes_and_notices_a_blind_instrument(monkeypatch, capsys):
+    assert main(["selftest"]) == 0
+    assert "43 of 43 verdicts are as expected" in capsys.readouterr().out
+    monkeypatch.setattr(ten_calls, "_changes", lambda _: [])
+    assert main(["selftest", "--json"]) == 3
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    wrong = {row["ranker"] for row in rows if not row["passed"]}
+    assert wrong == {"normalised", "slot bonus", "noisy"}
