@@ -245,7 +245,7 @@ def _simulated(sizes: Mapping[str, float], query: str, seed: int) -> Answers:
     documents = dict(zip(names, chance.normal(size=DOCUMENTS), strict=True))
     design, answers = Design(), {}
     for given in design.inputs(DOCUMENTS):
-        shown = design.shown(given, query, names, {})
+        shown = design.documents(given, query, names, {})
         size = len(shown)
         values = np.array([documents[name] for name in shown])
         values += sizes.get("order", 0.0) * (1 - np.arange(size) / max(size - 1, 1))
