@@ -37,7 +37,7 @@ class Check:
     """A ranker, the verdict that an instrument must give, and the one that it gave."""
 
     instrument: str
-    ranker: str
+    kind: str
     expected: str
     verdict: str
     passed: bool
