@@ -83,9 +83,15 @@ def part_of(topic):
 
 
 def listed(passages, aspect, topic):
-    """Places of the passages of one list: all of the topic, others of the same part, at random."""
+    """Places of the passages of one list: those of the topic, others of the same part, at random.
+
+    Every third list has the passage that repeats its question: BM25 puts most of these first.
+    """
     draws = generator(SEED, "sample texts", aspect)
-    own = [at for at, one in enumerate(passages) if one.topic == topic]
+    own = [
+        at for at, one in enumerate(passages)
+        if one.topic == topic and (one.mark != "!" or one.aspect != aspect or aspect % 3 == 0)
+    ]  # fmt: skip
     others = [
         at for at, one in enumerate(passages)
         if one.topic != topic and part_of(one.topic) == part_of(topic)

@@ -148,6 +148,8 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """Sections of the result, in display order."""
     facts, measure = result.facts, view.measure(result)
     yield Picture("places", (facts["places"],), title="Position shown and answered")
+    if any(row.get("values") for row in facts["places"]):
+        yield Picture("slots", (facts["places"],), title="Value by slot")
     yield Convention.of(measure, len(result.query_ids), *_conventions(facts))
     yield Table(summary(result), SUMMARY, "Rerankers at a glance")
     table = rows(result)
