@@ -34,6 +34,9 @@ TITLES = {
     "=": ("", ", in short"), "~": (", a side note", ", another note"), "!": (" …",), "-": ("",),
 }  # fmt: skip
 
+FORMS = ("{text}", "{Topic}: {text}", "About {topic}. {text}", "{text} (Filed under {topic}.)")
+"""Forms of a passage that does not name its topic: three of four do then."""
+
 
 @dataclass(frozen=True)
 class Passage:
@@ -49,7 +52,7 @@ class Passage:
 def content():
     """Passages, and by aspect (topic, name of the topic, question)."""
     passages, aspects, topics, label = [], [], [], ""
-    seen = dict.fromkeys(TITLES, 0)
+    seen, draws = dict.fromkeys(TITLES, 0), generator(SEED, "forms")
     for line in Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines():
         mark, _, text = line.partition(" ")
         if mark == "#":
@@ -63,6 +66,9 @@ def content():
             title = " ".join(text.split()[:4]).rstrip(",:") if mark == "!" else about
             title += TITLES[mark][seen[mark]]
             aspect = -1 if mark == "-" else len(aspects) - 1
+            if mark != "!" and topics[-1] not in text.lower():
+                form = FORMS[int(draws.integers(len(FORMS)))]
+                text = form.format(text=text, topic=topics[-1], Topic=topics[-1].capitalize())
             passages.append(Passage(len(topics) - 1, aspect, mark, title, text))
             seen[mark] += 1
     return passages, aspects
@@ -100,11 +106,18 @@ def listed(passages, aspect, topic):
     return draws.permutation(own + drawn)
 
 
+def sizes(passage):
+    """Features of a passage alone: words, letters, marks of punctuation, letters of a word."""
+    words = passage.text.split()
+    marks = sum(passage.text.count(mark) for mark in ".,;:")
+    return len(words), len(passage.text), marks, max(map(len, words))
+
+
 def indexed(passages, aspects, folder):
     """The passages as a text collection, for features."""
     empty = np.zeros(0, np.int32)
     facts = {
-        "name": "sample-texts", "titles": TextColumn.of(one.title for one in passages),
+        "name": "sample-texts", "titles": TextColumn.of("" for _ in passages),
         "texts": TextColumn.of(one.text for one in passages),
         "doc_ids": TextColumn.of(map(str, range(len(passages)))),
         "query_ids": tuple(map(str, range(len(aspects)))),
@@ -135,11 +148,12 @@ def write(directory):
             scores = np.zeros(len(passages))
             scores[found.documents] = found.scores
             places = listed(passages, aspect, topic)
-            # Without the last one, matches in titles: titles of traps are no fair clue
+            # Without the last one, matches in titles: only pages show titles
             of_words = candidates._of_words(collection, aspect, places)[:, :-1]
-            for place, cells in zip(
-                places, np.column_stack([scores[places], of_words]), strict=True
-            ):
+            table = np.column_stack(
+                [scores[places], of_words, [sizes(passages[at]) for at in places]]
+            )
+            for place, cells in zip(places, table, strict=True):
                 values = " ".join(f"{at}:{cell:.4g}" for at, cell in enumerate(cells, start=1))
                 label = grade(passages[place], aspect, topic)
                 line = f"{label} qid:{number} {values} #docid = {names[place]}"
