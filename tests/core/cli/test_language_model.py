@@ -9,8 +9,12 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from shuffleproof.core.answers.trained_rankers import studied_on
 from shuffleproof.core.cli import language_model
 from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.data import catalogue
+from shuffleproof.core.data.layout import SAMPLE_TEXTS
+from shuffleproof.core.store.artefacts import Store
 
 BIAS = -0.5
 """Log-probability that each further slot costs."""
@@ -67,7 +71,11 @@ def test_a_planted_slot_bias_is_measured_printed_and_drawn(chat, demo, tmp_path)
     assert "slot in which a document is shown" in (tmp_path / "demo.html").read_text(
         encoding="utf-8"
     )
+    store = Store(tmp_path / "store")
+    fingerprint = catalogue.find(SAMPLE_TEXTS, store).facts["fingerprint"]
+    assert [str(study.key) for study in studied_on(store, fingerprint)] == [answer["result"]]
     text = demo(chat).out  # from stored answers
+    assert "how long should I boil an egg" in text
     assert text.startswith("toy depends on order (first − last slot +2.500)")
     assert re.findall(r"^ +\d +([+−]\d\.\d\d)", text, re.MULTILINE)[0] == "+1.25"
 
