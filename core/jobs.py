@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from shuffleproof.core.data.layout import SAMPLE
+from shuffleproof.core.data.layout import SHIPPED
 from shuffleproof.core.errors import ArtefactError, ParameterError, UnknownNameError
 from shuffleproof.core.execution.jobs import Job, Jobs, places
 from shuffleproof.core.job_kinds import KINDS, SHORT, StudyJob, text_of
@@ -114,7 +114,7 @@ def _pinned(store: Store, kind: str, data: str) -> str | None:
     """The key of what a name means now; for what runs over folds, the keys of all of them."""
     from shuffleproof.core.data.folds import folds_of  # noqa: PLC0415 (NumPy: only at submission)
 
-    if data == SAMPLE:
+    if data in SHIPPED:
         return None
     if kind in LISTLESS:
         named = store.names().get(data)

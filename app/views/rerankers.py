@@ -16,8 +16,8 @@ PAGE = StudyPage(
     "Rerankers",
     FORM,
     measured=False,
-    caption="Documents shown at a position (rows) and the position answered (columns). Without an "
-    "effect of order all rows are alike.",
+    caption="Without an effect of order, all rows (positions shown) of the heat map are alike, and "
+    "the curve of slots is flat.",
 )
 
 

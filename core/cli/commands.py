@@ -354,7 +354,9 @@ export export:export first=open:export_format late=out : write a study, run, dat
 
 demo work:demo : train and test four rankers on the sample, in minutes
     --out path =reports/demo.html : report file (default reports/demo.html)
+    --llm in MODEL : rerank texts with a model instead: smollm2, a GGUF file or a chat's address
     $ demo
+    $ demo --llm smollm2
 
 app work:app : open the dashboard
     --host =127.0.0.1 : address of the server (default 127.0.0.1)

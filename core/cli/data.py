@@ -15,7 +15,7 @@ from shuffleproof.core.data import advice, catalogue, display_texts, doctor, exa
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.display_texts import SideFile
 from shuffleproof.core.data.doctor import Severity
-from shuffleproof.core.data.layout import FRACTIONS, Parts
+from shuffleproof.core.data.layout import FRACTIONS, SHIPPED, Parts
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.numerals import number
 from shuffleproof.core.parameters import parts_of
@@ -133,7 +133,7 @@ def named_once(
     """
     held = {text: key for text, key in store.names().items()
             if text == name or re.fullmatch(rf"{re.escape(name)}-fold\d+", text)}  # fmt: skip
-    if not held or name == catalogue.SAMPLE:
+    if not held or name in SHIPPED:
         check_name(name, store)
         return ingest(name)
     before = {artefact.key for artefact in store.artefacts()}
@@ -156,8 +156,8 @@ def named_once(
 
 def check_name(name: str, store: Store) -> None:
     """Refuse a name that cannot be one, or means something already, before anything is read."""
-    if name == catalogue.SAMPLE:
-        raise UsageError("the name sample is reserved; choose another")
+    if name in SHIPPED:
+        raise UsageError(f"the name {name} is reserved; choose another")
     names.check(name)
     if name in store.names() or f"{name}-fold1" in store.names():
         raise UsageError(

@@ -17,6 +17,7 @@ from shuffleproof.core.cli.open import (
 from shuffleproof.core.cli.studies import report, write_picture
 from shuffleproof.core.data import catalogue, trec
 from shuffleproof.core.data.frames import KINDS, write_table
+from shuffleproof.core.data.layout import SHIPPED
 from shuffleproof.core.data.letor import write as letor_write
 from shuffleproof.core.errors import ArtefactError, UsageError
 from shuffleproof.core.metrics.bundles import under_bundle
@@ -222,7 +223,7 @@ def is_data(what: str, store: Store) -> bool:
     named = store.names().get(what) or store.names().get(f"{what}-fold1")
     if named is not None:
         return named.kind == catalogue.KIND
-    return what == catalogue.SAMPLE or what.startswith("data-") or Path(what).exists()
+    return what in SHIPPED or what.startswith("data-") or Path(what).exists()
 
 
 def write(arguments: argparse.Namespace, chosen: str) -> str:

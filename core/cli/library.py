@@ -10,6 +10,7 @@ from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.open import run_shown, store_of
 from shuffleproof.core.cli.tune import plain, preset_lines
 from shuffleproof.core.data import catalogue
+from shuffleproof.core.data.layout import SHIPPED
 from shuffleproof.core.errors import ArtefactError, UsageError
 from shuffleproof.core.library import cleaning, imports
 from shuffleproof.core.library import entries as library
@@ -209,10 +210,10 @@ def delete(arguments: argparse.Namespace) -> Answer:
 
 
 def _entries(store: Store, names: Sequence[str]) -> tuple[list[Entry], list[Entry]]:
-    """Everything in a store, and what these names mean; the sample is read in where it is named."""
+    """Everything in a store, and what these names mean; a sample is read in where it is named."""
     keys = [
         catalogue.find(name, store).key
-        if name == catalogue.SAMPLE
+        if name in SHIPPED
         else store.meant(key_or_name(name, store))
         for name in names
     ]

@@ -26,7 +26,14 @@ PERMUTATIONS = 20
 
 
 def demo(arguments: argparse.Namespace) -> Answer:
-    """`demo`: train four rankers on the sample set, Figure 3, certificates, one HTML report."""
+    """`demo`: train four rankers on the sample set, Figure 3, certificates, one HTML report.
+
+    With --llm, a language model reranks the sample texts instead.
+    """
+    if arguments.llm is not None:
+        from shuffleproof.core.cli import language_model  # noqa: PLC0415 (few ask for it)
+
+        return language_model.demo(arguments)
     start = time.perf_counter()
     store = Store(store_of(arguments).root)
     workbench = run_shown("lists", Workbench.open("sample", store=store))

@@ -37,6 +37,9 @@ KEEPS = "keeps"
 """The fact that lists what a fold holds beyond what earlier versions kept."""
 
 SAMPLE_FOLDER = Path(__file__).resolve().parents[2] / "sample_data"
+FOLDERS = {SAMPLE: SAMPLE_FOLDER, layout.SAMPLE_TEXTS: SAMPLE_FOLDER / layout.SAMPLE_TEXTS}
+"""Folders of the data sets that ship, by name."""
+
 CHECKED_FROM = 1 << 26
 """Bytes of an archive's files from which on the ratio of unpacked to packed is looked at."""
 
@@ -101,7 +104,7 @@ def ingest(
 
 
 def find(text: str, store: Store) -> Artefact:
-    """The stored data set that a text names: a name, a key, a file or folder, or `sample`.
+    """The stored data set that a text names: a name, a key, a file or folder, or one that ships.
 
     Files and folders are ingested on the way, without a name. Of several folds it is the first;
     `core.data.folds.folds_of` tells them all.
@@ -110,15 +113,25 @@ def find(text: str, store: Store) -> Artefact:
         ArtefactError: nothing of that name.
         DataError: a folder that holds no data set.
     """
-    path = SAMPLE_FOLDER if text == SAMPLE else Path(text)
+    path = FOLDERS.get(text) or Path(text)
     if text in store.names() or not (path.exists() or layout.fold_at(path)):
         first_fold = f"{text}-fold1"
         return store.resolve(first_fold if first_fold in store.names() else text, KIND)
     with _folds(path, store) as folds:
         fold = folds[0]
-        if text == SAMPLE and isinstance(fold, Parts):  # what else lies in its folder is ours
+        if text in FOLDERS and isinstance(fold, Parts):  # what else lies in its folder is ours
             fold = replace(fold, unread=())
-        return run_to_end(_store_fold(fold, store, ReadingOptions()))
+        if text != layout.SAMPLE_TEXTS:
+            return run_to_end(_store_fold(fold, store, ReadingOptions()))
+        reading = ReadingOptions(texts=path / "documents.csv")
+        artefact = run_to_end(_store_fold(fold, store, reading))
+    if display_texts.find(str(artefact.facts["fingerprint"]), store) is None:
+        files = [
+            display_texts.read_side_file(path / f"{kind}.csv", kind)
+            for kind in display_texts.SHAPES
+        ]
+        display_texts.attach(artefact, store, files)
+    return artefact
 
 
 def resolve(text: str, store: Store) -> Fold:

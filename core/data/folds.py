@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from shuffleproof.core.data.layout import SAMPLE, Parts, find
+from shuffleproof.core.data.layout import SHIPPED, Parts, find
 from shuffleproof.core.store.artefacts import Store
 
 
@@ -14,11 +14,11 @@ def folds_of(data: str, store: Store) -> list[str]:
     `name-fold1` … where these are stored; a folder of `Fold1` … means its folders.
 
     Args:
-        data: a stored name, a key, a folder, or `sample`.
+        data: a stored name, a key, a folder, or one of SHIPPED.
         store: where names are looked up.
     """
     names = store.names()
-    if data == SAMPLE or data in names:
+    if data in SHIPPED or data in names:
         return [data]
     numbered = {
         int(match[1]): name

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from shuffleproof.core.errors import DataError
 
-SAMPLE = "sample"
-"""The name of the data set that is always there."""
+SAMPLE, SAMPLE_TEXTS = "sample", "sample-texts"
+SHIPPED = (SAMPLE, SAMPLE_TEXTS)
+"""Names of the data sets that come with the program: of features, and of texts."""
 
 TRAIN, VALID, TEST = "train", "valid", "test"
 PART_WORDS = {

@@ -75,7 +75,8 @@ def has_lists_of(study: Artefact, fingerprint: str) -> bool:
     Its recipe holds the digest of its lists, its facts say how they were made.
     """
     digest = lists_digest(study.facts.get("lists", {}), fingerprint)
-    lists = study.recipe.get("lists")
+    # A study of rerankers has the digest under `data`, as for recorded answers
+    lists = study.recipe.get("lists", study.recipe.get("data"))
     return digest in lists.values() if isinstance(lists, Mapping) else digest == lists
 
 

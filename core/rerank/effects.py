@@ -165,24 +165,13 @@ def slot_contrast(
             length count.
         unit: of the values.
     """
-    unknown = (float("nan"),) * 3, float("nan")
-    lengths = [len(call.shown) for calls in by_query for call in calls]
-    slots = max(set(lengths), key=lengths.count) if lengths else 0
-    parts = [
-        _normal_equations([call for call in calls if len(call.shown) == slots], slots, unit)
-        for calls in by_query
-    ]
-    parts = [part for part in parts if part is not None]
-    if slots < 2 or len(parts) < 3:
-        return unknown
-    matrix = np.sum([part[0] for part in parts if part], axis=0)
-    right = np.sum([part[1] for part in parts if part], axis=0)
-    if np.linalg.matrix_rank(matrix) < slots - 1:  # a slot that no document left or reached
-        return unknown
-    inverse = np.linalg.pinv(matrix)
+    solved = _solved_slots(by_query, unit)
+    if solved is None:
+        return (float("nan"),) * 3, float("nan")
+    inverse, right, parts = solved
     slopes = inverse @ right
     contrast = inverse[0] - inverse[-1]
-    influence = np.array([contrast @ (part[1] - part[0] @ slopes) for part in parts if part])
+    influence = np.array([contrast @ (part[1] - part[0] @ slopes) for part in parts])
     value, count = float(slopes[0] - slopes[-1]), len(influence)
     error = float(np.sqrt((influence**2).sum() * count / (count - 1)))
     scale = max(float(np.abs(right).max()), abs(value), 1e-300)
@@ -194,10 +183,44 @@ def slot_contrast(
     return (value, value - step, value + step), p
 
 
-def _normal_equations(
-    calls: Sequence[Call], slots: int, unit: str
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """Matrix and right side of one query's least squares, after the mean of each document.
+def slot_curve(by_query: Sequence[Sequence[Call]], unit: str) -> list[float]:
+    """Value of each slot minus the mean over slots, estimated as in `slot_contrast`.
+
+    Empty: no calls tell.
+    """
+    solved = _solved_slots(by_query, unit)
+    if solved is None:
+        return []
+    inverse, right, _ = solved
+    slopes = inverse @ right
+    return (slopes - slopes.mean()).round(6).tolist()
+
+
+Equations = tuple[np.ndarray, np.ndarray]
+"""Matrix and right side of least squares."""
+
+
+def _solved_slots(
+    by_query: Sequence[Sequence[Call]], unit: str
+) -> tuple[np.ndarray, np.ndarray, list[Equations]] | None:
+    """Inverse of the matrix, right side, and the equations of each query; None: no calls tell."""
+    lengths = [len(call.shown) for calls in by_query for call in calls]
+    slots = max(set(lengths), key=lengths.count) if lengths else 0
+    of_queries = (
+        _normal_equations([call for call in calls if len(call.shown) == slots], slots, unit)
+        for calls in by_query
+    )
+    parts = [part for part in of_queries if part is not None]
+    if slots < 2 or len(parts) < 3:
+        return None
+    matrix, right = (np.sum(side, axis=0) for side in zip(*parts, strict=True))
+    if np.linalg.matrix_rank(matrix) < slots - 1:  # a slot that no document left or reached
+        return None
+    return np.linalg.pinv(matrix), right, parts
+
+
+def _normal_equations(calls: Sequence[Call], slots: int, unit: str) -> Equations | None:
+    """Equations of one query's least squares, after the mean of each document.
 
     None: no document was shown twice.
     """

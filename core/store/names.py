@@ -9,7 +9,7 @@ from shuffleproof.core.store import plain_json
 from shuffleproof.core.store.keys import ArtefactKey
 
 NAME = re.compile(r"\w[\w .+@=-]{0,59}")
-RESERVED = frozenset({"sample"})
+RESERVED = frozenset({"sample", "sample-texts"})
 """Names that mean something by themselves."""
 
 LIKE_A_KEY = re.compile(r"(data|ranker|scores|study|examination)-[0-9a-f]{16,64}")
@@ -25,7 +25,7 @@ def check(name: str) -> None:
     if not NAME.fullmatch(name):
         raise ParameterError("name", name, "1 to 60 letters, digits, blanks and . _ + @ = -")
     if name in RESERVED or LIKE_A_KEY.fullmatch(name):
-        raise ParameterError("name", name, "one that means nothing yet (no key, not `sample`)")
+        raise ParameterError("name", name, "one that means nothing yet (no key, no sample)")
 
 
 def key_named(path: Path) -> ArtefactKey:

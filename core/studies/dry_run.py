@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32
 
-from shuffleproof.core.data.catalogue import SAMPLE, resolve
+from shuffleproof.core.data.catalogue import resolve
 from shuffleproof.core.data.dataset import Fold, RankingDataset
 from shuffleproof.core.data.folds import folds_of
+from shuffleproof.core.data.layout import SHIPPED
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.experiment.trainings import (
@@ -401,7 +402,7 @@ class DryScope(Scope):
             NotStoredError: the data would have to be imported.
         """
         for name in folds_of(scope.data, scope.store):
-            if name != SAMPLE and name not in scope.store.names() and Path(name).exists():
+            if name not in SHIPPED and name not in scope.store.names() and Path(name).exists():
                 raise NotStoredError(
                     f"{name} is not stored yet and a dry run writes nothing: "
                     f"`shuffleproof ingest {name} --name mine` first"

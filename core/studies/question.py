@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
-from shuffleproof.core.data.layout import SAMPLE
+from shuffleproof.core.data.layout import SAMPLE, SHIPPED
 from shuffleproof.core.errors import ParameterError, UsageError
 from shuffleproof.core.parameters import (
     Parameter,
@@ -55,7 +55,7 @@ Facts = Mapping[str, Any]
 
 def preset_of(data: str) -> str:
     """Default preset of rankers."""
-    return "small" if data == SAMPLE else "paper"
+    return "small" if data in SHIPPED else "paper"
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from shuffleproof.app.views.data import browser as data_browser
 from shuffleproof.app.views.data import upload as data_upload
 from shuffleproof.core.data import advice, examination
 from shuffleproof.core.data.advice import Advice
-from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.data.display_texts import SHAPES
 from shuffleproof.core.data.examination import Examination
+from shuffleproof.core.data.layout import SHIPPED
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.workbench import run_to_end
 from shuffleproof.core.words import counted
@@ -129,8 +129,8 @@ def _manage(name: str, artefact: Artefact) -> None:
     """Draw export and texts of the data set in use."""
     st.subheader(escaped(f"Export {name}"), anchor=False)
     _export(name)
-    if name == SAMPLE:
-        st.caption("The sample comes with the program: it can be neither renamed nor deleted.")
+    if name in SHIPPED:
+        st.caption("This data set comes with the program: it can be neither renamed nor deleted.")
     else:
         chosen = {"chosen": str(artefact.key)}
         parts.link("library", "Rename or delete it in the library", query=chosen)

@@ -40,7 +40,7 @@ def store(tmp_path, monkeypatch):
     monkeypatch.setenv("SHUFFLEPROOF_HOME", str(tmp_path / "store"))
     monkeypatch.setattr(jobs, "start_waiting", lambda _store: False)
     services.store.clear()
-    services.sample_key.clear()
+    services.shipped_key.clear()
     return Store(tmp_path / "store")
 
 

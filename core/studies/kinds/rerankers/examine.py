@@ -295,14 +295,25 @@ def _pairs(name: str, made: Sequence[Call]) -> dict[str, Any]:
 
 
 def _places(name: str, examined: Sequence[RerankedList], made: Sequence[Call]) -> dict[str, Any]:
-    """Positions shown and answered, from random orders, else from first windows or lists."""
+    """Positions shown and answered, from random orders, else from first windows or lists.
+
+    Also the value of each slot, minus the mean over slots, where documents were shown in several.
+    """
     random = [call for one in examined for call in one.of_kind(RANDOM)]
     windows = _first_windows(made)
     chosen = random or windows or [call for call in made if call.is_list and call.shown]
     size = min(max((len(call.shown) for call in chosen), default=0), PLACES)
     basis = "random orders" if random else "first windows" if windows else "lists in their order"
     matrix = effects.place_matrix(chosen, size).round(4).tolist() if size else []
-    return {"reranker": name, "basis": basis, "lists": len(chosen), "matrix": matrix}
+    by_query: dict[str, list[Call]] = {}
+    for call in random or windows:
+        by_query.setdefault(call.query, []).append(call)
+    unit = effects.unit_of(made)
+    values = effects.slot_curve(list(by_query.values()), unit)
+    return {
+        "reranker": name, "basis": basis, "lists": len(chosen), "matrix": matrix,
+        "values": values, "unit": unit,
+    }  # fmt: skip
 
 
 def _repeats(name: str, made: Iterable[Call]) -> Iterator[dict[str, Any]]:

@@ -9,7 +9,7 @@ import pandas as pd
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.significance import bootstrap_intervals
 from shuffleproof.core.rankers.name import INITIAL, RankerName
-from shuffleproof.core.rerank.design import RANDOM
+from shuffleproof.core.rerank.design import FIRST, IDEAL, RANDOM, REVERSED, TOP
 from shuffleproof.core.rerank.effects import PLACE
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
@@ -32,6 +32,9 @@ from shuffleproof.core.studies.tables import Column, Table
 from shuffleproof.core.words import counted, number, percent, signed
 
 ALPHA = 0.05
+INPUTS = {FIRST, IDEAL, RANDOM, REVERSED}
+"""Inputs that have one depth."""
+
 WHY = "order and company: t tests over queries, adjusted by Holm"
 RERANKER = Column("ranker", "Reranker", tables.NAME)
 ROWS = (
@@ -168,6 +171,12 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     facts, measure = result.facts, view.measure(result)
     places = pd.DataFrame(facts["places"]).rename(columns={"reranker": "ranker"})
     yield Picture("places", (places,), title="Position shown and answered")
+    if any(row.get("values") for row in facts["places"]):
+        yield Picture("slots", (places,), title="Value by slot")
+    short = Measure.parse(measure).convention().partition(" ")[0]
+    yield Picture(
+        "conditions", (quality_by_input(result, measure), short), title="Quality by input"
+    )
     yield Convention.of(measure, len(result.query_ids), *_conventions(facts))
     yield Table(summary(result), SUMMARY, "Rerankers at a glance")
     quality = Table(rows(result), ROWS, "Quality by input")
@@ -270,6 +279,20 @@ def rows(result: StudyResult) -> pd.DataFrame:
     )  # fmt: skip
 
 
+def quality_by_input(result: StudyResult, measure: str) -> pd.DataFrame:
+    """Means of a measure by reranker and input, without shortened lists, for a picture."""
+    frame = rows(result)
+    frame = frame[(frame["measure"] == measure) & (frame["first_stage"] != TOP)]
+    depths, repeated = (frame.groupby("ranker")[name].nunique() for name in ("depth", "repeat"))
+    texts = []
+    for row in frame.to_dict("records"):
+        text, ranker = str(row["first_stage"]), row["ranker"]
+        text += f", top {row['depth']}" if depths[ranker] > 1 and text not in INPUTS else ""
+        text += f", repeat {row['repeat']}" if repeated[ranker] > 1 and text != RANDOM else ""
+        texts.append(text)
+    return frame.assign(condition=texts, change=frame["difference"], change_p=frame["p"])
+
+
 def _interval(values: np.ndarray) -> tuple[float, float]:
     known = values[~np.isnan(values)]
     if len(known) < 2:
@@ -327,7 +350,7 @@ def depths(result: StudyResult) -> pd.DataFrame:
 def _by_depth(quality: pd.DataFrame, stages: set[str]) -> Any:
     """Rows of whole lists by reranker and first stage; live ones are of the initial ranking."""
     live = stages == {INITIAL}
-    named = quality["first_stage"].isin(["first stage", "top"] if live else sorted(stages))
+    named = quality["first_stage"].isin([FIRST, TOP] if live else sorted(stages))
     chosen = quality[named & (quality["repeat"] == 1)]
     return chosen.assign(stage=INITIAL if live else chosen["first_stage"]).groupby(
         ["ranker", "stage"], sort=False
@@ -342,8 +365,8 @@ def summary(result: StudyResult) -> pd.DataFrame:
     found = []
     for row in result.facts["effects"]:
         name = row["reranker"]
-        mine = quality[(quality["ranker"] == name) & (quality["first_stage"] != "top")]
-        plain = mine[~mine["first_stage"].isin(["reversed", "ideal", RANDOM])]
+        mine = quality[(quality["ranker"] == name) & (quality["first_stage"] != TOP)]
+        plain = mine[~mine["first_stage"].isin([REVERSED, IDEAL, RANDOM])]
         found.append({
             "reranker": name, "mean": plain["mean"].mean(), "worst": mine["mean"].min(),
             **{effect: row[effect]["value"] for effect in ("order", "company", "noise")},
