@@ -93,7 +93,6 @@ doctor data:doctor_ : problems of a data set or a ranker
     &jobs
     &lists lambdamart
     $ doctor sample
-    $ doctor clicks.txt --part train --json
     $ doctor --ranker onnx:model.onnx --like lightgbm:model.txt --data mq2008
     $ doctor --ranker http://127.0.0.1:8000/rerank
 

@@ -90,6 +90,9 @@ CASES = {
     "distributions.labels": (table(part=[EVIL], label=[1], documents=[3]),),
     "distributions.lengths": (table(part=[EVIL], documents=[3], queries=[3]),),
     "initial_ranking.curves": (CURVE, "shuffle", "NDCG@10", "share"),
+    "rerankers.slots": (
+        table(ranker=[EVIL], basis=["random orders"], unit=["score"], values=[[0.5, -0.5]]),
+    ),
     "rerankers.places": (
         table(ranker=[EVIL], basis=["random orders"], lists=[2], matrix=[[[1.0]]]),
     ),

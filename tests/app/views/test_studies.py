@@ -163,8 +163,7 @@ def test_rankers_that_are_not_chosen_are_not_shown(kind, every_study):
     ranker = point_of(kind, result)[0]
     page = opened(artefact, show=[ranker])
     folded.tables(page)
-    column = "reranker" if kind == "rerankers" else "ranker"
-    shown = [set(one.value[column]) for one in page.dataframe if column in one.value]
+    shown = [set(one.value["ranker"]) for one in page.dataframe if "ranker" in one.value]
     assert shown
     assert all(len(rankers) == 1 for rankers in shown)
     none = opened(artefact, show="")

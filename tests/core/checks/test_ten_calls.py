@@ -180,5 +180,5 @@ def test_the_selftest_passes_and_notices_a_blind_instrument(monkeypatch, capsys)
     monkeypatch.setattr(ten_calls, "_changes", lambda _: [])
     assert main(["selftest", "--json"]) == 3
     rows = json.loads(capsys.readouterr().out)["rows"]
-    wrong = {row["ranker"] for row in rows if not row["passed"]}
+    wrong = {row["kind"] for row in rows if not row["passed"]}
     assert wrong == {"normalised", "slot bonus", "noisy"}
