@@ -16,8 +16,8 @@ PAGE = StudyPage(
     "Rerankers",
     FORM,
     measured=False,
-    caption="Without an effect of order, all rows (positions shown) of the heat map are alike, and "
-    "the curve of slots is flat.",
+    caption="Without an effect of order the curve is flat, and all rows of the heat map (parts of "
+    "the list, as shown) are alike.",
 )
 
 

@@ -331,20 +331,23 @@ def _share(counts: np.ndarray) -> float:
     return float(counts[0] / counts.sum()) if counts.sum() else float("nan")
 
 
-def place_matrix(calls: Iterable[Call], places: int) -> Float64[np.ndarray, "shown answered"]:
-    """Share of the documents shown at a position that were answered at another, row by row.
+def place_matrix(calls: Iterable[Call], most: int = 10) -> Float64[np.ndarray, "shown answered"]:
+    """Share of the documents shown in one part of the list that were answered in another.
 
     Args:
         calls: whole lists or windows.
-        places: number of positions; answers further down are in no column.
+        most: number of equal parts of a list; shorter lists have a part for each position.
     """
-    counts, totals = np.zeros((places, places)), np.zeros((places, 1))
-    for call in calls:
+    listed = [call for call in calls if call.shown]
+    parts = min(max((len(call.shown) for call in listed), default=0), most)
+    counts = np.zeros((parts, parts))
+    for call in listed:
+        size = len(call.shown)
         where = {name: rank for rank, name in enumerate(call.answered)}
-        for slot, name in enumerate(call.shown[:places]):
-            totals[slot] += name in where
-            if where.get(name, places) < places:
-                counts[slot, where[name]] += 1
+        for slot, name in enumerate(call.shown):
+            if where.get(name, size) < size:
+                counts[slot * parts // size, where[name] * parts // size] += 1
+    totals = counts.sum(axis=1, keepdims=True)
     return np.divide(counts, totals, out=np.zeros_like(counts), where=totals > 0)
 
 

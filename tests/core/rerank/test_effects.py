@@ -88,7 +88,7 @@ def test_pairs_are_compared_by_the_order_in_which_they_were_shown():
 
 def test_places_repeats_and_means_of_places():
     a, b = Call("r", "1", ("a", "b"), ("b", "a")), Call("r", "1", ("b", "a"), ("b", "a"))
-    assert place_matrix([a, b], 2).tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    assert place_matrix([a, b]).tolist() == [[0.5, 0.5], [0.5, 0.5]]
     assert aggregated([a, b]) == ("b", "a")
     assert repeat_agreement([[a, b]], top=1) == {"overlap": 1.0, "same_first": 1.0}
     assert repeat_agreement([[a]]) == {}

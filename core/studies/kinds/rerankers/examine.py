@@ -17,9 +17,6 @@ from shuffleproof.core.studies.kinds.benchmark.outside_runs import evaluate_run,
 from shuffleproof.core.studies.kinds.rerankers.plan import Plan
 from shuffleproof.core.studies.result import CALL_SECONDS, StudyResult
 
-PLACES = 20
-"""Positions in the picture of places shown and answered."""
-
 KINDS = {FIRST, REVERSED, IDEAL, RANDOM, TOP, SET_A, SET_B}
 """Names of inputs of the design, where recorded answers have the name of a first stage."""
 
@@ -302,9 +299,8 @@ def _places(name: str, examined: Sequence[RerankedList], made: Sequence[Call]) -
     random = [call for one in examined for call in one.of_kind(RANDOM)]
     windows = _first_windows(made)
     chosen = random or windows or [call for call in made if call.is_list and call.shown]
-    size = min(max((len(call.shown) for call in chosen), default=0), PLACES)
     basis = "random orders" if random else "first windows" if windows else "lists in their order"
-    matrix = effects.place_matrix(chosen, size).round(4).tolist() if size else []
+    matrix = effects.place_matrix(chosen).round(4).tolist()
     by_query: dict[str, list[Call]] = {}
     for call in random or windows:
         by_query.setdefault(call.query, []).append(call)

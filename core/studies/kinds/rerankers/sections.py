@@ -170,9 +170,9 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """Sections of the result, in display order."""
     facts, measure = result.facts, view.measure(result)
     places = pd.DataFrame(facts["places"]).rename(columns={"reranker": "ranker"})
-    yield Picture("places", (places,), title="Position shown and answered")
     if any(row.get("values") for row in facts["places"]):
         yield Picture("slots", (places,), title="Value by slot")
+    yield Picture("places", (places,), title="Position shown and answered")
     short = Measure.parse(measure).convention().partition(" ")[0]
     yield Picture(
         "conditions", (quality_by_input(result, measure), short), title="Quality by input"
