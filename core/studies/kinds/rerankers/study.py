@@ -228,7 +228,8 @@ class LiveCalls:
             return _call(label, trial, *answers.rating(query_texts[trial.query], shown, repeat))
 
         trials, made = self._trials(), dict[Trial, Call]()
-        with ThreadPoolExecutor(2 * jobs_allowed()) as pool:
+        # Few more threads than calls: a kill loses the answers that are being written
+        with ThreadPoolExecutor(jobs_allowed() + 1 + jobs_allowed() // 8) as pool:
             futures = {pool.submit(answer, trial): trial for trial in trials}
             try:
                 for done, future in enumerate(as_completed(futures)):

@@ -205,4 +205,5 @@ def test_killed_processes_pay_no_answered_call_twice(store):
         subprocess.run(command, env=environment, check=True)
         result = opened(store).rerankers(sp.reranker(address), orders=8, queries=8)
     wanted = result.facts["faults"][0]["calls"]
-    assert service.requests.total() - wanted <= jobs * kills, "only calls under way at a kill"
+    repeated = service.requests.total() - wanted
+    assert repeated <= (jobs + 1) * kills, "only calls under way, or an answer being written"
