@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from shuffleproof.core.errors import AnswerError
-from shuffleproof.core.rankers.outside.signature import SIGNATURE, CallSignature
+from shuffleproof.core.rankers.outside.signature import OF_LISTS, SIGNATURE, CallSignature
 
 WORDS: tuple[tuple[Any, str, str], ...] = (
     (type(None), "nothing", "Return the scores."),
@@ -156,5 +156,5 @@ def answer_error(
 ) -> AnswerError:
     """The error for an answer without scores: where, its words, its shape and the due one."""
     expected = " x ".join(map(str, shapes[1]))
-    due = remedy or f"Expected {expected} numbers: {SIGNATURE}."
+    due = remedy or f"Expected {expected} numbers: {OF_LISTS if ' x ' in expected else SIGNATURE}."
     return AnswerError.of_shape(where, f"it returned {finding}", due, shapes)

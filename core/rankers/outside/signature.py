@@ -34,6 +34,12 @@ SIGNATURE = (
 )
 """What a function usually is; `ranks` count from 0, best first."""
 
+OF_LISTS = (
+    "score(features: float32[lists, documents, features], mask: bool[lists, documents]) -> one "
+    "number a document"
+)
+"""A function that takes several lists at once."""
+
 MORE = (
     "Inputs are passed by parameter name: features, ranks, query (its id), query_text (from "
     "`ingest --query-texts`), documents (their ids), texts (from `ingest --texts`), mask (several "

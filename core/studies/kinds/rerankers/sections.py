@@ -283,12 +283,14 @@ def quality_by_input(result: StudyResult, measure: str) -> pd.DataFrame:
     """Means of a measure by reranker and input, without shortened lists, for a picture."""
     frame = rows(result)
     frame = frame[(frame["measure"] == measure) & (frame["first_stage"] != TOP)]
-    depths, repeated = (frame.groupby("ranker")[name].nunique() for name in ("depth", "repeat"))
+    depths = frame.groupby("ranker")["depth"].nunique()
+    repeated = frame.groupby(["ranker", "first_stage"])["repeat"].nunique()
     texts = []
     for row in frame.to_dict("records"):
         text, ranker = str(row["first_stage"]), row["ranker"]
+        is_repeated = repeated[ranker, text] > 1
         text += f", top {row['depth']}" if depths[ranker] > 1 and text not in INPUTS else ""
-        text += f", repeat {row['repeat']}" if repeated[ranker] > 1 and text != RANDOM else ""
+        text += f", repeat {row['repeat']}" if is_repeated else ""
         texts.append(text)
     return frame.assign(condition=texts, change=frame["difference"], change_p=frame["p"])
 
