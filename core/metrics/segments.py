@@ -5,7 +5,7 @@ whatever the precision of the values.
 """
 
 import numpy as np
-from jaxtyping import Float64, Int64, Real
+from jaxtyping import Bool, Float64, Int64, Real
 
 from shuffleproof.core.data import ragged
 
@@ -28,8 +28,8 @@ def sums(offsets: Bounds, values: Elements) -> PerSegment:
     ).astype(np.float64)
 
 
-def maxima(offsets: Bounds, values: Elements) -> PerSegment:
-    """Largest value of every segment; −inf for an empty one, NaN if one value is NaN.
+def maxima(offsets: Bounds, values: Elements | Bool[np.ndarray, " elements"]) -> PerSegment:
+    """Largest value of every segment, True being 1; −inf for an empty one, NaN if one is NaN.
 
     >>> maxima(np.array([0, 2, 3]), np.array([1.0, 2.0, -5.0]))
     array([ 2., -5.])
