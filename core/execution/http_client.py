@@ -164,6 +164,9 @@ def _refusal(address: str, status: int, retry_after: str | None, text: bytes) ->
     if 300 <= status < 400:
         finding += ", a redirect, which is not followed"
         remedy = "Name the address that it redirects to, if that is yours."
+    elif status in {401, 403}:
+        finding += ", no permission"
+        remedy = "Set the key in SHUFFLEPROOF_API_KEY, or in the service's own variable."
     elif shown := " ".join(text[:LONGEST_QUOTE].decode(errors="replace").split()):
         finding += f" ({quoted(shown)})"
     return DataError(address, finding, remedy)

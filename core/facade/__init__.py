@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # for editors and type checkers: everything below is loaded o
     from shuffleproof.labs import ingest_reranks as ingest_reranks
     from shuffleproof.labs import open_collection as open_collection
     from shuffleproof.labs import open_preferences as open_preferences
+    from shuffleproof.labs import open_reranks as open_reranks
     from shuffleproof.labs import reranker as reranker
     from shuffleproof.result import Result as Result
     from shuffleproof.studies import Studies as Studies
@@ -39,6 +40,7 @@ PLACES = {
     "open_collection": "shuffleproof.labs",
     "ingest_collection": "shuffleproof.labs",
     "open_preferences": "shuffleproof.labs",
+    "open_reranks": "shuffleproof.labs",
     "ingest_preferences": "shuffleproof.labs",
     "ingest_reranks": "shuffleproof.labs",
     "reranker": "shuffleproof.labs",

@@ -42,6 +42,7 @@ class Call:
         malformed: the answer had no usable part.
         seconds: of the call; None: not known.
         tokens: of the call; None: not known.
+        calls: requests that it took: windows of a list.
     """
 
     reranker: str
@@ -58,6 +59,7 @@ class Call:
     malformed: bool = False
     seconds: float | None = None
     tokens: int | None = None
+    calls: int = 1
 
     @property
     def dropped(self) -> int:

@@ -93,7 +93,7 @@ def effects(by_query: Sequence[Answers], unit: str) -> dict[str, Effect]:
     noise = np.array([_noise(answers, unit) for answers in by_query])
     company = np.array([_company(answers, unit) for answers in by_query])
     order, p_order = slot_contrast([_random(answers) for answers in by_query], unit)
-    of_company, p_company = _deviation(company - np.nan_to_num(noise))
+    of_company, p_company = _deviation(company)
     adjusted = np.array([p_order, p_company])
     known = ~np.isnan(adjusted)
     if known.any():
@@ -114,28 +114,40 @@ def _random(answers: Answers) -> list[Call]:
     return [call for given, call in answers.items() if given.kind == RANDOM and call.answered]
 
 
-def _noise(answers: Answers, unit: str) -> float:
-    """Variance of a document's value in calls with the same input, mean over documents."""
+def _noise(answers: Answers, unit: str, among: Sequence[str] | None = None) -> float:
+    """Variance of a document's value in calls with the same input, mean over documents.
+
+    Args:
+        answers: of one query.
+        unit: of the values.
+        among: documents to compare, and among which places are counted; None: all.
+    """
     calls = [call for given, call in answers.items() if given.kind == FIRST and call.answered]
     if len(calls) < 2:
         return float("nan")
-    tables = [values_of(call, unit) for call in calls]
-    common = set.intersection(*map(set, tables))
+    tables = [values_of(call, unit, among) for call in calls]
+    common = set.intersection(*map(set, tables)) & set(among or tables[0])
     table = np.array([[values[name] for name in sorted(common)] for values in tables])
     return float(table.var(axis=0, ddof=1).mean()) if common else float("nan")
 
 
 def _company(answers: Answers, unit: str) -> float:
-    """Half the squared difference of a document's values in two sets, mean over documents."""
-    squares: list[float] = []
+    """Variance of a document's value between two sets, less its noise; mean over documents.
+
+    The noise is that of the same documents in calls with the same input: places among few documents
+    change more than among many.
+    """
+    excess: list[float] = []
     for given, call in answers.items():
         other = answers.get(Input(f"{SET_B} {given.number}"))
         if given.kind != SET_A or other is None or not (call.answered and other.answered):
             continue
         common = [name for name in call.answered if name in set(other.answered)]
         here, there = values_of(call, unit, common), values_of(other, unit, common)
-        squares += [(here[name] - there[name]) ** 2 / 2 for name in common]
-    return float(np.mean(squares)) if squares else float("nan")
+        squares = [(here[name] - there[name]) ** 2 / 2 for name in common]
+        if squares:
+            excess.append(float(np.mean(squares)) - _noise(answers, unit, common))
+    return float(np.mean(excess)) if excess else float("nan")
 
 
 def _deviation(
@@ -256,7 +268,7 @@ def variance_split(by_query: Sequence[Answers], unit: str) -> list[dict[str, flo
             table = np.array([[values[name] for name in common] for values in tables])
             order = max(float(table.var(axis=0, ddof=1).mean()) - np.nan_to_num(noise), 0.0)
             documents = float(table.mean(axis=0).var())
-        company = max(company - np.nan_to_num(noise), 0.0)
+        company = max(company, 0.0)
         rows.append({"documents": documents, "order": order, "company": company, "noise": noise})
     return rows
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from shuffleproof.core.data import trec
 from shuffleproof.core.data.letor.stream import Limits, text_lines
-from shuffleproof.core.errors import DataError, UnknownNameError, UsageError, quoted
+from shuffleproof.core.errors import DataError, ParameterError, UnknownNameError, UsageError, quoted
 from shuffleproof.core.rerank.calls import Call, Ranking, Reranks
 from shuffleproof.core.rerank.design import FIRST, IDEAL, RANDOM, REVERSED, SET_A, SET_B, TOP, Input
 from shuffleproof.core.words import counted
@@ -33,6 +33,9 @@ FORMS = (
 LIMITS = Limits(line_bytes=1 << 28)
 FIRST_STAGE = "first_stage"
 """Folder of the files that are first stages."""
+
+OTHERS = {".md", ".py", ".pdf", ".html"}
+"""Endings of files in a folder that hold no answers."""
 
 OTHER_INPUTS = {REVERSED, IDEAL, RANDOM, SET_A, SET_B, TOP}
 """Inputs of a design that are not the order of a first stage."""
@@ -88,7 +91,10 @@ def files_in(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         if path.is_dir():
             inside = sorted(one for one in path.rglob("*") if one.is_file())
-            files += [one for one in inside if not one.name.startswith((".", "qrels"))]
+            files += [
+                one for one in inside
+                if not one.name.startswith((".", "qrels", "README")) and one.suffix not in OTHERS
+            ]  # fmt: skip
         elif path.is_file():
             files.append(path)
         else:
@@ -115,10 +121,11 @@ def groups_of(files: Sequence[Path], given: Mapping[str, str]) -> list[Group]:
     if unknown := sorted(given.keys() - set(GROUPS)):
         raise UnknownNameError("group", unknown[0], GROUPS)
     parts = [_parts(path) for path in files]
-    # The end that all names share is the data set, if two other parts of some name are left
-    ends = {names[-1] for names in parts}
-    most = max(sum(not NUMBERED.fullmatch(name) for name in names) for names in parts)
-    shared = ends.pop() if len(ends) == 1 and len(files) > 1 and most > 2 else ""
+    # The end that most names share is the data set, if two other parts of some name are left
+    (shared, count), *_ = Counter(names[-1] for names in parts).most_common(1)
+    ending = [names for names in parts if names[-1] == shared]
+    most = max(sum(not NUMBERED.fullmatch(name) for name in names) for names in ending)
+    shared = shared if count > len(files) / 2 and count > 1 and most > 2 else ""
     groups = [_group(path, names, shared, given) for path, names in zip(files, parts, strict=True)]
     stages = {group.first_stage for group in groups if group.reranker}
     # A single name that others begin with is their first stage
@@ -157,16 +164,34 @@ def _group(path: Path, names: list[str], shared: str, given: Mapping[str, str]) 
     values: dict[str, Any] = {
         "first_stage": first, "reranker": reranker, "depth": depth, "repeat": repeat,
     }  # fmt: skip
+    values |= _given(path, names, given)
+    if is_first:
+        values["reranker"] = ""
+    return Group(path, **values)
+
+
+def _given(path: Path, names: Sequence[str], given: Mapping[str, str]) -> dict[str, Any]:
+    """Groups that the user gave: a value, or the number of the part of the file's name.
+
+    Raises:
+        ParameterError: a depth or repetition that is no number.
+        UsageError: the name has no such part.
+    """
+    values: dict[str, Any] = {}
     for field, text in given.items():
-        if field == "reranker" and is_first:
-            continue
-        if text.isdecimal() and field in {"first_stage", "reranker"}:
+        if field in {"depth", "repeat"}:
+            if not text.isdecimal():
+                raise ParameterError(f"--groups {field}", text, "a whole number")
+            values[field] = int(text)
+        elif text.isdecimal():
             if not 1 <= int(text) <= len(names):
-                raise UsageError(f"{path.name}: its name has no part {text} for {field}")
+                raise UsageError(
+                    f"{path.name}: its name has {len(names)} parts; give {field} one of them"
+                )
             values[field] = names[int(text) - 1]
         else:
-            values[field] = int(text) if field in {"depth", "repeat"} else text
-    return Group(path, **values)
+            values[field] = text
+    return values
 
 
 def read(
@@ -277,8 +302,9 @@ def _of_entries(
     elif "candidates" in keys:
         for entry in entries:
             yield from _of_rankllm(group, entry, stage, texts)
-    elif {"query", "answered"} <= keys:
-        yield from (_of_line(group, entry) for entry in entries)
+    elif "query" in keys and keys & {"answered", "shown"}:
+        # Lines of missing calls that nobody has answered yet are passed over
+        yield from (_of_line(group, entry) for entry in entries if "answered" in entry)
     else:
         for entry in entries:
             for query, scores in entry.items():

@@ -36,7 +36,7 @@ from shuffleproof.core.rankers.ensemble.fit_cache import TrainMember, recipe_of
 from shuffleproof.core.rankers.ensemble.rankers import combine
 from shuffleproof.core.rankers.fit_cache import CachedRanker
 from shuffleproof.core.rankers.initial import PARTS, ListRecipe, PreparedFold
-from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.rankers.outside.function_process import jobs_allowed
 from shuffleproof.core.rankers.univariate import UnivariateSpec
 from shuffleproof.core.store.artefacts import Store, default_store
@@ -313,7 +313,7 @@ class DryWorkbench(Workbench):
         del source
         if "file" not in recipe:
             seconds = None
-            if self.dry.timed:
+            if self.dry.timed and Kind.ENDPOINT is not RankerName.of(ranker.name).kind:
                 test, start = self.prepared.test, time.perf_counter()
                 ranker.score(test.dataset, test.lists.select(np.arange(1)))
                 seconds = time.perf_counter() - start

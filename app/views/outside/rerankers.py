@@ -8,7 +8,7 @@ from shuffleproof.app import jobs, received_files, services, state
 from shuffleproof.app.plain import escaped, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.app.uploads import Draft
-from shuffleproof.core.data.layout import SAMPLE
+from shuffleproof.core.data.layout import SAMPLE, SAMPLE_TEXTS
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.job_kinds import QRELS, RUNS
@@ -84,6 +84,8 @@ def address() -> None:
         "A reranker behind HTTP is asked about test queries of the data set: in several orders, in "
         "several sets, and twice with the same input. The data set needs texts."
     )
+    if data == SAMPLE:
+        st.info(f"{SAMPLE} has no texts. Choose {SAMPLE_TEXTS} in the sidebar, or your own data.")
     left, middle, right = st.columns([4, 2, 1], vertical_alignment="bottom")
     text = left.text_input("Address", "", key="address", placeholder="http://127.0.0.1:8000/rerank")
     services_of = {"": "by the path", **{name: name for name in SERVICES}}
@@ -93,7 +95,7 @@ def address() -> None:
     queries = right.number_input("Queries", 3, 1000, QUERIES, key="queries asked")
     calls = int(queries) * (Rerankers().orders + Rerankers().repeats + 2 * Rerankers().sets + 5)
     st.caption(
-        f"About {calls:,} calls. Answers are stored and not asked again. Addresses of other "
+        f"At most {calls:,} calls. Answers are stored and not asked again. Addresses of other "
         "machines: name them in the variable SHUFFLEPROOF_RERANKERS of this server."
     )
     wanted = str(text or "").strip()

@@ -37,6 +37,7 @@ class Rating:
         unknown: names of documents that were not shown.
         malformed: text of an answer without any usable part; empty for others.
         tokens: that the service counted; None: it does not say.
+        calls: requests that it took, one a window.
     """
 
     order: tuple[int, ...] = ()
@@ -46,6 +47,7 @@ class Rating:
     unknown: int = 0
     malformed: str = ""
     tokens: int | None = None
+    calls: int = 1
 
     @property
     def faults(self) -> dict[str, int]:
@@ -367,5 +369,5 @@ def slide(target: Target, query: str, texts: Sequence[str], ask: Ask) -> Rating:
         tuple(order), (), sum(rating.dropped for rating in ratings),
         sum(rating.repeated for rating in ratings), sum(rating.unknown for rating in ratings),
         next((rating.malformed for rating in ratings if rating.malformed), ""),
-        sum(tokens) if tokens else None,
+        sum(tokens) if tokens else None, len(ratings),
     )  # fmt: skip

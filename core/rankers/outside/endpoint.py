@@ -32,6 +32,9 @@ CALLS = "SHUFFLEPROOF_CALLS"
 RETRIES, WAIT = 3, 0.5
 """Repetitions of a failed call, and the seconds before the first of them."""
 
+MARK, TASK = 16, 400
+"""Letters of a document's marks in prompt and answer, and of the task, in a chat."""
+
 PROBES = 3
 """Lists whose answers tell one version of a reranker from another."""
 
@@ -154,6 +157,24 @@ class EndpointRanker:
         if self.target.api.documents:
             return len(lengths)
         return sum(len(self.target.starts(length)) for length in lengths)
+
+    def letters(self, query: int, document: float, lengths: Sequence[int]) -> int:
+        """Letters of requests and answers, about, for lists of these lengths.
+
+        Args:
+            query: letters of the query.
+            document: letters of a document, on average.
+            lengths: documents of each list.
+        """
+        if self.target.api.documents:
+            return sum(round(document * length) + query for length in lengths)
+        # Each window has the task, the query, marks of the documents, and an answer that names them
+        windows = [
+            min(self.target.window, length)
+            for length in lengths
+            for _ in self.target.starts(length)
+        ]
+        return sum(round((document + MARK) * shown) + query + TASK for shown in windows)
 
     def inputs(self, dataset: RankingDataset, lists: CandidateLists) -> list[tuple[str, list[str]]]:
         """Query text and document texts of each list, in the order shown.

@@ -68,7 +68,7 @@ def test_a_planted_slot_bias_is_measured_printed_and_drawn(chat, demo, tmp_path)
     slots = np.arange(language_model.DEPTH)
     assert np.allclose(answer["values"], BIAS * (slots - slots.mean()), atol=1e-5)
     assert answer["effects"][0]["order"]["value"] == pytest.approx(-BIAS * slots[-1])
-    assert "slot in which a document is shown" in (tmp_path / "demo.html").read_text(
+    assert "position at which a document is shown" in (tmp_path / "demo.html").read_text(
         encoding="utf-8"
     )
     store = Store(tmp_path / "store")

@@ -1,11 +1,14 @@
 """Effects of order, company and noise: planted ones are found again, and no others."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from shuffleproof.core.rerank.calls import Call
 from shuffleproof.core.rerank.design import Design
 from shuffleproof.core.rerank.effects import (
+    PLACE,
     SCORE,
     aggregated,
     effects,
@@ -61,6 +64,18 @@ def test_a_fair_noisy_server_is_seldom_accused():
     for seed in range(runs):
         found = effects(simulated(seed, 0.0, 0.0, 0.2), SCORE)
         accused += found["order"].p < 0.05 or found["company"].p < 0.05
+    assert accused / runs <= 0.05
+
+
+def test_noise_in_orders_is_no_effect_of_company():
+    runs = 100
+    accused = 0
+    for seed in range(runs):
+        by_query = [
+            {given: replace(call, scores=()) for given, call in answers.items()}
+            for answers in simulated(seed, 0.0, 0.0, 0.3, documents=[f"d{n}" for n in range(20)])
+        ]
+        accused += effects(by_query, PLACE)["company"].p < 0.05
     assert accused / runs <= 0.05
 
 

@@ -112,6 +112,7 @@ def examine(
     facts["missing"] = {
         "share": share, "calls": len(missing), "wanted": wanted, "lines": missing,
     }  # fmt: skip
+    facts["sliding"] = any(call.is_list and call.calls > 1 for call in made)
     facts["ceilings"] = _ceilings(plan, conditions, lists)
     trials = [(one.trial, value) for one, value in zip(conditions, values, strict=True)]
     result = StudyResult.of_rows(plan.recipe(), trials, list(lists.grades), facts)
@@ -158,7 +159,8 @@ def _by_rank(ranking: Sequence[str]) -> dict[str, float]:
 def _ranking(call: Call, lists: Lists) -> dict[str, float]:
     """Scores of an answer; of a shortened list the rest of the first stage follows.
 
-    A document that was shown and not answered is not in it, as users would see it.
+    A document that was shown and not answered is not in it, as users would see it. In a shortened
+    list it stays behind the answered ones: the rest must not move up.
     """
     scored = _by_rank(call.answered)
     if call.scores:
@@ -167,7 +169,8 @@ def _ranking(call: Call, lists: Lists) -> dict[str, float]:
         least, shown = min(scored.values(), default=0.0), set(call.shown)
         stages = (stage.get(call.query, ()) for stage in lists.stages.values())
         stage = next((ranking for ranking in stages if shown <= set(ranking)), ())
-        rest = [name for name in stage if name not in shown]
+        rest = [name for name in stage if name in shown and name not in scored]
+        rest += [name for name in stage if name not in shown]
         scored |= {name: least - 1 - rank for rank, name in enumerate(rest)}
     return scored
 
@@ -331,13 +334,14 @@ def _faults(plan: Plan, name: str, made: Sequence[Call]) -> dict[str, Any]:
     """Calls of a reranker with their faults, seconds, tokens and price."""
     counted = [call for call in made if not call.is_list] or list(made)
     tokens = [call.tokens for call in counted if call.tokens is not None]
-    price = plan.call_price * len(counted) + plan.token_price * sum(tokens) / 1e6
+    calls = sum(call.calls for call in counted)
+    price = plan.call_price * calls + plan.token_price * sum(tokens) / 1e6
     faults = {
         fault: int(sum(getattr(call, fault) for call in counted))
         for fault in ("dropped", "repeated", "unknown")
     }
     return {
-        "reranker": name, "calls": len(counted),
+        "reranker": name, "calls": calls,
         "malformed": sum(call.is_faulty for call in counted), **faults,
         "tokens": int(np.sum(tokens)) if tokens else None, "price": price or None,
     }  # fmt: skip

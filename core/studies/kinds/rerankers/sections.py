@@ -21,7 +21,6 @@ from shuffleproof.core.studies.result import CALL_SECONDS, StudyResult, known_me
 from shuffleproof.core.studies.sections import (
     Convention,
     Details,
-    Finding,
     Headline,
     Picture,
     Section,
@@ -31,7 +30,9 @@ from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Column, Table
 from shuffleproof.core.words import counted, number, percent, signed
 
-ALPHA = 0.05
+ALPHA, ROUNDING = 0.05, 1e-9
+"""Level of tests, and the share of the variance between documents that is rounding."""
+
 INPUTS = {FIRST, IDEAL, RANDOM, REVERSED}
 """Inputs that have one depth."""
 
@@ -51,7 +52,13 @@ ROWS = (
 )
 SUMMARY = (
     RERANKER,
-    Column("mean", "First stage order", tables.VALUE, "Mean of the measure over first stages."),
+    Column(
+        "mean",
+        "First stages",
+        tables.VALUE,
+        "Mean over all first stages and depths that the "
+        "reranker has: compare rerankers in the table by input.",
+    ),
     Column("worst", "Worst input", tables.VALUE, "Smallest mean over inputs with all documents."),
     Column("order", "Order", tables.CHANGE, "First slot minus last slot."),
     Column("company", "Company", tables.VALUE, "Standard deviation over sets."),
@@ -134,12 +141,25 @@ def headline(result: StudyResult, _view: View) -> Headline:
         return _without_effects(result)
     row = max(known, key=lambda one: abs(one["order"]["value"]))
     name = RankerName.of(row["reranker"]).display
-    found = [effect for effect in ("order", "company") if (row[effect]["p"] or 1.0) < ALPHA
-             or row[effect]["p"] == 0.0]  # fmt: skip
+    found = [effect for effect in ("order", "company") if _is_found(row, effect)]
     if not found:
-        return Headline(f"{name} shows no effect of order or company.", ROBUST, WHY)
+        still = all(not row["variances"][effect] for effect in ("order", "company"))
+        text = "shows no effect of order or company"
+        if not still:
+            text = f"shows no significant effect of order or company (n = {row['order']['n']})"
+        return Headline(f"{name} {text}.", ROBUST if still else INCONCLUSIVE, WHY)
     words = " and ".join(f"{effect} ({_in_words(effect, row[effect])})" for effect in found)
     return Headline(f"{name} depends on {words}.", DEGRADES, WHY)
+
+
+def _is_found(row: Any, effect: str) -> bool:
+    """True for a significant effect, and for any change of answers without noise."""
+    p, variances = row[effect]["p"], row["variances"]
+    if p is not None and p < ALPHA:
+        return True
+    # A reranker that repeats its answers exactly changes them for a reason
+    rounding = ROUNDING * (variances["documents"] or 0.0)
+    return row["noise"]["value"] == 0 and (variances[effect] or 0.0) > rounding
 
 
 def _without_effects(result: StudyResult) -> Headline:
@@ -148,6 +168,8 @@ def _without_effects(result: StudyResult) -> Headline:
     changed = table[table["ranker"] != INITIAL].dropna(subset=["difference"])
     if changed.empty:
         return Headline("No answers tell order, company and noise apart.", INCONCLUSIVE, WHY)
+    by_input = ["ranker", "first_stage", "depth", "measure"]
+    changed = changed.groupby(by_input, sort=False)["difference"].mean().reset_index()
     row: Any = changed.iloc[int(changed["difference"].abs().argmax())]
     measure = Measure.parse(row["measure"]).convention().partition(" ")[0]
     return Headline(
@@ -197,12 +219,9 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     if len(found):
         yield Table(found, DEPTHS, "Gain by number of candidates", detail=True)
     yield Table(_frame(facts["faults"], FAULTS), FAULTS, "Faults of answers", detail=True)
-    missing = facts["missing"]
-    if missing["calls"]:
-        yield Finding(
-            f"{percent(missing['share'])} of {missing['wanted']:,} wanted calls have no answer; "
-            f"{MISSING} lists them."
-        )
+    if facts["missing"]["calls"]:
+        place = MISSING if result.directory is None else result.directory / MISSING
+        yield Convention(f"Calls without an answer: {place}")
     if notes := facts.get("notes"):
         yield Details("Notes on the data", notes)
 
@@ -213,7 +232,8 @@ def _conventions(facts: Any) -> list[str]:
     lacking = (
         [f"{share} of {missing['wanted']:,} wanted calls recorded"] if missing["calls"] else []
     )
-    return [counted(calls, "call"), *lacking]
+    sliding = ["order includes the sliding of windows"] if facts.get("sliding") else []
+    return [counted(calls, "call"), *lacking, *sliding]
 
 
 def _frame(records_of: Any, columns: Any) -> pd.DataFrame:

@@ -7,7 +7,7 @@ study writes the calls that are missing.
 
 import json
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -41,6 +41,9 @@ from shuffleproof.core.studies.kinds.rerankers.question import Rerankers
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.workbench import Workbench
+
+HOPELESS = 10
+"""Calls without any usable answer after which a study ends."""
 
 MISSING = "missing.jsonl"
 """File of the calls that a design wants and no answer was recorded for."""
@@ -119,10 +122,7 @@ def _cost(plan: Plan, rankers: Mapping[str, Any], base: JudgedLists) -> dict[str
             for query, texts in ranker.inputs(base.dataset, base.lists):
                 calls[label] += calls_of(ranker, plan.design, len(texts))
                 mean = sum(map(len, texts)) / max(len(texts), 1)
-                names = [str(place) for place in range(len(texts))]
-                for given in plan.design.inputs(len(texts)):
-                    shown = plan.design.documents(given, "", names, {})
-                    letters += round(mean * len(shown)) + len(query)
+                letters += ranker.letters(len(query), mean, lengths_of(plan.design, len(texts)))
     tokens = letters // 4
     price = plan.call_price * sum(calls.values()) + plan.token_price * tokens / 1e6
     return {"calls": calls, "tokens": tokens, "price": price}
@@ -152,9 +152,13 @@ def _within_calls(base: JudgedLists, rankers: Mapping[str, Any], plan: Plan) -> 
 
 def calls_of(ranker: EndpointRanker, design: Design, documents: int) -> int:
     """Number of calls for one query."""
+    return ranker.calls(lengths_of(design, documents))
+
+
+def lengths_of(design: Design, documents: int) -> list[int]:
+    """Number of documents in each input of a list."""
     names = [str(place) for place in range(documents)]
-    lengths = [len(design.documents(one, "", names, {})) for one in design.inputs(documents)]
-    return ranker.calls(lengths)
+    return [len(design.documents(one, "", names, {})) for one in design.inputs(documents)]
 
 
 def _lists_of(base: JudgedLists) -> Lists:
@@ -234,6 +238,8 @@ class LiveCalls:
             try:
                 for done, future in enumerate(as_completed(futures)):
                     made[futures[future]] = future.result()
+                    if done + 1 == HOPELESS:
+                        _check_usable(ranker, made.values())
                     yield Progress(done + 1, len(trials), f"calls of {label}")
             except BaseException:
                 pool.shutdown(cancel_futures=True)
@@ -292,6 +298,18 @@ class Trial:
     shown: Ranking
 
 
+def _check_usable(ranker: EndpointRanker, made: Collection[Call]) -> None:
+    """Refuse an endpoint none of whose answers could be read.
+
+    Raises:
+        DataError: it is one.
+    """
+    if not any(call.answered for call in made):
+        finding = f"none of the first {len(made)} answers could be read"
+        command = f"shuffleproof doctor --ranker {ranker.name}"
+        raise DataError(ranker.name, finding, f"See `{command}`, or name another --api.")
+
+
 @dataclass(frozen=True)
 class Answers:
     """Answers of an endpoint, each stored as soon as it comes.
@@ -335,7 +353,7 @@ def _call(label: str, trial: Trial, rating: Rating, seconds: float) -> Call:
     return Call(
         label, trial.query, trial.shown, answered, rating.scores, trial.given.name,
         len(trial.shown), trial.given.repeat, -1, rating.repeated, rating.unknown,
-        bool(rating.malformed), seconds, rating.tokens,
+        bool(rating.malformed), seconds, rating.tokens, rating.calls,
     )  # fmt: skip
 
 

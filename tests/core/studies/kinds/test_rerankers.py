@@ -120,6 +120,9 @@ def test_calls_limit_the_queries(store, monkeypatch):
 
 def test_what_cannot_be_examined_is_refused(store, tmp_path):
     texts = opened(store)
+    unreadable = served(lambda _: (200, b"<html>"), "/rerank")
+    with unreadable as address, pytest.raises(DataError, match="none of the first 10 answers"):
+        texts.rerankers(sp.reranker(address))
     with pytest.raises(UsageError, match="name at least one"):
         texts.rerankers()
     scores = tmp_path / "scores.txt"
