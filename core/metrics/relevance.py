@@ -214,7 +214,7 @@ def _gained(
     offsets: Int64[np.ndarray, " bounds"],
     scores: Float32[np.ndarray, " documents"],
     labels: Float32[np.ndarray, " documents"],
-    discounts: Float64[np.ndarray, " bounds"],
+    discounts: Float64[np.ndarray, " places"],
     cutoff: int,
 ) -> Float64[np.ndarray, " lists"]:
     """Expected DCG of each list; every sum is in the order of `blocks`, and so has its bits."""

@@ -253,7 +253,7 @@ def test_a_preset_is_shown_and_deleted_by_name_and_its_rankers_stay(whole, tmp_p
     assert {str(artefact.key) for artefact in store.artefacts("ranker")} == rankers
     for doing in ("show", "delete"):
         assert main(["library", doing, *what]) == 1
-        assert "no such artefact" in capsys.readouterr().err
+        assert "no stored artefact" in capsys.readouterr().err
     named_presets.know(Store(whole[0]))  # as other tests find it
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from shuffleproof.core import user_code
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.user_code import digest_of, full_family, register, registered_code
+from shuffleproof.core.perturb.names import stored_family
+from shuffleproof.core.user_code import digest_of, register, registered_code
 
 BASE = """
 def function(labels, depth=3):
@@ -110,7 +111,7 @@ def test_a_name_is_of_this_process_and_can_be_replaced_but_not_taken(monkeypatch
         is registered_code("perturbation", first.full)
         is first
     )
-    assert full_family("cut:0.5+mine:3") == "cut:0.5+mine#o11111111:3"
+    assert stored_family("cut:0.5+mine:3") == "cut:0.5+mine#o11111111:3"
     second = register("perturbation", "mine", "mine#o22222222", 2, {})
     assert registered_code("perturbation", "mine") is second
     assert registered_code("perturbation", first.full) is None, "another version"

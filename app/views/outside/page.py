@@ -37,8 +37,8 @@ from shuffleproof.core.words import counted, number
 
 QUESTION = "How robust is your own ranker?"
 KEPT = "Your other files are still here: remove or replace the file named above."
-OF_RUNS, SCORED, FUNCTION = "TREC runs", "Scores or a model", "A Python function"
-ANSWERS, ADDRESS = "Answers of a reranker", "A reranker's address"
+OF_RUNS, SCORED, FUNCTION = "TREC runs", "Model or scores", "Function"
+ANSWERS, ADDRESS = "Recorded answers", "Address"
 
 
 def page() -> None:

@@ -142,7 +142,7 @@ def test_what_is_stored_of_a_measure_is_read_where_it_is_not_registered():
     assert (str(gone), gone.cutoff, gone.entry.source) == ("gone#0123abcd@10", 10, "user code")
     assert gone.under(empty="skip", ties="row").ties == "row"
     assert mean_of(gone, np.array([1.0, np.nan], np.float32)) == 1.0
-    with pytest.raises(UsageError, match="can be read, and nothing can be asked anew"):
+    with pytest.raises(UsageError, match="can be read, but nothing new can be computed"):
         values("gone#0123abcd@10", dataset_of([1.0]), [1.0])
     with pytest.raises(UnknownNameError, match="no measure is called 'gone'"):
         Measure.parse("gone@10")

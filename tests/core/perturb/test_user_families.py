@@ -108,7 +108,7 @@ def test_what_is_stored_of_a_family_is_read_where_it_is_not_registered(letter, c
     assert (entry.family, sorted(entry.changes), entry.draws(3.5, 4)) == (family, changes, 4)
     assert str(parse(f"{family}:2.5")) == f"{family}:2.5"
     assert entry_of(f"{family}:2+cut").brings is False
-    with pytest.raises(UsageError, match="can be read, and nothing can be asked anew"):
+    with pytest.raises(UsageError, match="can be read, but nothing new can be computed"):
         after(f"{family}:1")
     with pytest.raises(UnknownNameError):
         entry_of("gone")

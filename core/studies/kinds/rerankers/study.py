@@ -277,9 +277,9 @@ class LiveCalls:
             if stored is None:
                 start = time.perf_counter()
                 scores = np.asarray(ranker.score(dataset, changed), np.float64)
-                stored = {"seconds": time.perf_counter() - start}, {"scores": scores}
+                stored = {"seconds": time.perf_counter() - start}, {"values": scores}
                 self.records.put(digest, *stored)
-            parts = np.split(stored[1]["scores"], changed.offsets[1:-1])
+            parts = np.split(stored[1]["values"], changed.offsets[1:-1])
             seconds = stored[0]["seconds"] / len(chosen)
             made += [
                 _of_scores(label, trial, part, seconds)
