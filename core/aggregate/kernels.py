@@ -122,7 +122,7 @@ def quicksort(  # noqa: PLR0913, PLR0917 (arrays that Numba takes one by one)
     while depth:
         depth -= 1
         first, last = stack[depth, 0], stack[depth, 1]
-        if last - first < 2 or first >= top:  # ranks from `top` on may stand in any order
+        if last - first < 2 or first >= top:  # the order of ranks from `top` on is free
             continue
         pivot, all_paid = order[first], True
         for at in range(first + 1, last):

@@ -345,7 +345,7 @@ _ENTRIES = (
         "O(2ⁿ n) to n = 20 a component, local search and a lower bound above",
         "Kemeny: Mathematics without numbers. Daedalus 88, 1959; Grötschel, Jünger & Reinelt: A "
         "cutting plane algorithm for the linear ordering problem. Operations Research 32, 1984",
-        "loss is the least, or stands beside a lower bound", _ALL, "by row, or the search's",
+        "loss is the least, or has a lower bound", _ALL, "by row, or the search's",
         random=False, equivariant=False, adaptive=False,
         order=lambda task: kemeny(task.known.weights).order,
     ),

@@ -245,7 +245,7 @@ def _reply(
 
 
 def _findings(replies: Sequence[Reply], service: str) -> Iterator[Finding]:
-    """All findings; one that explains another stands for both."""
+    """All findings. A finding that another one explains is left out."""
     yield from _without_answers(replies, service)
     answered = [reply for reply in replies if reply.call.answered]
     yield from _incomplete(answered)

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Int64, Shaped
 
 SELECTED = 10
-"""A segment this many times as long as what is asked of it is not sorted whole."""
+"""Segments longer than this many times the number of values asked for are not sorted fully."""
 
 
 def offsets_of(lengths: Int64[np.ndarray, " segments"]) -> Int64[np.ndarray, " bounds"]:

@@ -141,7 +141,7 @@ class WorkerProcess:
             raise self._death(seconds) from None
         except (EOFError, OSError):
             raise self._death(seconds) from None
-        except BaseException:  # Ctrl-C: what it answers now is no answer to the next request
+        except BaseException:  # Ctrl-C: a late answer must not be read as that of the next request
             self.kill()
             raise
         if failed := answer.pop(FAILED):

@@ -28,14 +28,14 @@ class PerturbationEntry:
         high: greatest level; infinite where there is none.
         default_levels: levels of a first study, the unchanged lists first where there are several.
         make: the perturbation of a level.
-        brings: a document may be there that was not.
-        reach: the greatest level that each list can take; `feasibility.any_level` where
-            there is no end to it.
+        brings: documents may enter the list.
+        reach: the greatest level that each list can take; `feasibility.any_level` if
+            every level fits.
         unchanged: the level at which the lists stay as they are.
         whole: the level is a whole number.
-        random: chance has a say; otherwise all draws are one.
-        random_before: random at the unchanged level too, through a chain's other links.
-        anew: rankers are trained again, on the labels as they are.
+        random: the result depends on the seed.
+        random_before: random at the unchanged level too, as a chain with another random part is.
+        anew: rankers are trained again, on unchanged labels.
     """
 
     family: str

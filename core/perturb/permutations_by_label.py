@@ -138,7 +138,7 @@ def _demoted_places(
         low, high = offsets[segment], offsets[segment + 1]
         best = low
         for place in range(low, high):
-            # Strictly greater: of equal labels the best ranked one is kept
+            # Strictly greater: among equal labels, the best ranked document wins
             if labels[place] > labels[best]:
                 best = place
         if low == high or labels[best] < 1:

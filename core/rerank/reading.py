@@ -303,7 +303,7 @@ def _of_entries(
         for entry in entries:
             yield from _of_rankllm(group, entry, stage, texts)
     elif "query" in keys and keys & {"answered", "shown"}:
-        # Lines of missing calls that nobody has answered yet are passed over
+        # Unanswered lines of a file of missing calls are skipped
         yield from (_of_line(group, entry) for entry in entries if "answered" in entry)
     else:
         for entry in entries:

@@ -18,7 +18,7 @@ MISSING = re.compile(rb"[+-]?(?:null|nan)", re.IGNORECASE)
 INFINITE = re.compile(rb"[+-]?inf(?:inity)?", re.IGNORECASE)
 NO_QUERY = (
     "no qid:… after the label",
-    EXAMPLE + " Where group sizes stand in a file of their own, put it beside this one, "
+    EXAMPLE + " If group sizes are in a separate file, put it beside this one, "
     "named like it with .query or .group.",
 )
 TWO_QUERIES = (

@@ -42,7 +42,7 @@ FAMILY, HEAD, SAVED_SCORES, SAVED_MODEL = "outside", "ranker.json", "scores.npy"
 _SCORES = {"kind": SCORES}
 ALONE: frozenset[Input] = frozenset({"features"})
 SECONDS = 120.0
-"""A model that has not answered by then is taken to hang."""
+"""Time limit of an answer. A model that takes longer is stopped."""
 
 AT_ONCE = 200_000
 """Largest part, in documents, that is scored in one call."""
@@ -51,7 +51,7 @@ SERVER = "shuffleproof.core.rankers.outside.model_files:ModelServer"
 MOST_BYTES = 4 << 30
 """Memory for opening rankers: trees whose branches meet again grow without end when walked."""
 
-REMEMBERED = 2  # parts whose answers are kept: as it is, and as it is perturbed
+REMEMBERED = 2  # cached parts: the original and the perturbed one
 BLANKS = " \t\r"
 DETAIL = 900  # characters of a failed process's last words that are shown
 

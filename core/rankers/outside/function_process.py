@@ -24,7 +24,7 @@ from shuffleproof.core.rankers.outside.signature import call_signature
 from shuffleproof.core.user_code import failure
 
 SECONDS = 120.0
-"""A call that has not answered by then is taken to hang."""
+"""Time limit of a call. A process whose call takes longer is stopped."""
 
 ALLOWED = "SHUFFLEPROOF_FUNCTION_SECONDS"
 """The environment variable that allows a call more or fewer seconds."""
@@ -292,7 +292,7 @@ def make_calls(
         at += done
         if error is not None:
             return calls[at], error
-        # Slow calls are asked for one by one: another process may have failed meanwhile
+        # Slow calls are made one by one: another process may have failed meanwhile
         together = 2 * together if done == len(chosen) else max(1, done)
     return None
 

@@ -49,7 +49,7 @@ BEGINNINGS = (
 """Beginnings of files, and their kinds."""
 
 MOST_DIGITS = 9  # of the number of a round
-HEAD = 1 << 16  # bytes of a file, at either end, that tell what it is
+HEAD = 1 << 16  # bytes read at either end of a file to recognise its format
 UNPACKED = 4 << 30
 """Bytes that the parts of a zip, which TorchScript and skops write, may have."""
 
@@ -306,7 +306,7 @@ def lightgbm_columns(booster: Any) -> ModelColumns:
 
 def _open_xgboost(xgboost: Any, path: Path) -> Any:
     booster, content = xgboost.Booster(params={"nthread": 1}), path.read_bytes()
-    # JSON and UBJSON are told by their content, whatever the name.
+    # JSON and UBJSON are recognised by content: XGBoost goes by the suffix of a path.
     booster.load_model(bytearray(content) if content.startswith(b"{") else str(path))
     return booster
 

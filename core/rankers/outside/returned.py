@@ -78,7 +78,7 @@ def numbers(answer: Any, expected: tuple[int, ...]) -> np.ndarray:
     [1, 2]
     """
     if inspect.iscoroutine(answer):
-        answer.close()  # which nobody awaits
+        answer.close()  # else Python warns that it was never awaited
         raise UnusableError(
             "a coroutine, as an async function does",
             "Make it a plain function that runs it: asyncio.run(…).",

@@ -12,9 +12,9 @@ INPUTS: Mapping[str, str] = {
     "features": "float32[documents, features]",
     "ranks": "int64[documents, rankings], from 0, best first; documents that tie share one",
     "query": "its id, a text",
-    "query_text": "what it says, a text: `ingest --query-texts` brings it",
+    "query_text": "its text: `ingest --query-texts` brings it",
     "documents": "their ids, a list of texts",
-    "texts": "what they say, a list of texts: `ingest --texts` brings them",
+    "texts": "their texts, a list: `ingest --texts` brings them",
     "mask": "bool[lists, documents]: several lists are then given at once, all else with an axis "
     "of lists in front",
 }
