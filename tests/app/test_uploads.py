@@ -1,7 +1,8 @@
-"""Drafts of uploads on the disk, and every hostile file through the job that reads them."""
+"""Uploads: drafts on the disk; hostile files, folders and archives that the job reads."""
 
 import gc
 import io
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -206,3 +207,33 @@ def test_a_table_of_other_column_names_is_read_by_the_names_of_the_form(store, d
     read_in(store, draft.submitted(PARTS, "mine", ReadingOptions(columns=columns)))
     (artefact,) = store.artefacts("data")
     assert (artefact.facts["queries"], artefact.facts["features"]) == (15, 1)
+
+
+def numbered(number):
+    return LETOR.replace(b"qid:", b"qid:%d" % number)
+
+
+def test_letors_five_parts_are_recognised_in_a_folder_and_in_an_archive(store, draft):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for number in range(1, 6):
+            draft.add(FOLDER, f"MQ2008/S{number}.txt", io.BytesIO(numbered(number)))
+            archive.writestr(f"MQ2008/S{number}.txt", numbered(number))
+    draft.add(UNSORTED, "MQ2008.zip", io.BytesIO(packed.getvalue()))
+    result = read_in(store, draft.submitted((FOLDER,), "folder", ReadingOptions()))
+    assert len(result["artefacts"]) == 5
+    again = read_in(store, draft.submitted(PARTS, "zip", ReadingOptions()))
+    assert again["artefacts"] == result["artefacts"]
+    assert list(store.names())[-1] == "zip-fold5"
+
+
+def test_what_is_wrong_in_an_archive_is_told_without_our_folders(store, draft):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("train.txt", LETOR)
+        archive.writestr("test.txt", LETOR + b"1 qid:9 1:x\n")
+    draft.add(UNSORTED, "mine.zip", io.BytesIO(packed.getvalue()))
+    with pytest.raises(ShuffleproofError) as caught:
+        read_in(store, draft.submitted(PARTS, "mine", ReadingOptions()))
+    assert str(caught.value).startswith("mine.zip/test.txt:61: a value that is not a number")
+    assert store.names() == {}
