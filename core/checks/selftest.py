@@ -75,14 +75,14 @@ def _noisy(chance: np.random.Generator, features: np.ndarray) -> np.ndarray:
 
 
 def _rankers(seed: int) -> Mapping[str, tuple[Callable[..., Any], str, str]]:
-    """Function, verdict of `certify` (empty: it has none) and finding of the doctor."""
+    """Function, verdict of `certify` (empty: it has none) and findings of the doctor."""
     noisy, no_verdict = partial(_noisy, generator(seed, "selftest", "noisy")), ""
     return {
         "fair": (_fair, INVARIANT, NO_FINDING),
         "reads company": (_company, INVARIANT, NO_FINDING),
         "slot bonus": (lambda x: _fair(x) + 0.5 / (1 + np.arange(len(x))), NOT, NO_FINDING),
         "input order": (lambda x: -np.arange(len(x)), NOT, "pass-through"),
-        "reversed": (lambda x: np.arange(len(x)), NOT, "pass-through"),
+        "reversed": (lambda x: np.arange(len(x)), NOT, "wrong-direction, pass-through"),
         "noisy": (noisy, INCONCLUSIVE, "not-deterministic"),
         "constant": (lambda x: np.ones(len(x)), INCONCLUSIVE, "constant-scores"),
         "lower is better": (lambda x: -_fair(x), INVARIANT, "wrong-direction"),
@@ -108,9 +108,8 @@ def _feature_rankers(seed: int) -> Iterator[Check]:
 
 
 def _check_codes(instrument: str, name: str, expected: str, findings: Sequence[Finding]) -> Check:
-    codes = [finding.code for finding in findings]
-    passed = not codes if expected == NO_FINDING else expected in codes
-    return Check(instrument, name, expected, ", ".join(codes) or NO_FINDING, passed)
+    verdict = ", ".join(finding.code for finding in findings) or NO_FINDING
+    return Check(instrument, name, expected, verdict, verdict == expected)
 
 
 # --- rerankers of texts -------------------------------------------------------------------------
@@ -173,7 +172,7 @@ RERANKERS: Mapping[str, tuple[Callable[[str, Sequence[str]], Results], str]] = {
     "lower is better": (lambda *shown: [(at, 1 - score) for at, score in _fair_results(*shown)],
                         "wrong-direction"),
     "constant": (_changed(lambda _: 1.0), "constant-scores"),
-    "saturated": (_changed(lambda score: min(score, 0.06)), "saturated-scores"),
+    "saturated": (_changed(lambda score: min(score, 0.06)), "saturated-scores, unrelated-first"),
     "low precision": (_changed(lambda score: round(score, 1)), "low-precision-ties"),
     "normalised": (_normalised, "depends-on-company"),
     "slot bonus": (_by_slot, "follows-slots"),
@@ -182,7 +181,7 @@ RERANKERS: Mapping[str, tuple[Callable[[str, Sequence[str]], Results], str]] = {
     "noisy": (partial(_with_noise, generator(0, "selftest", "noise")), "not-deterministic"),
     "refuses empty texts": (_refuses_empty, "fails"),
 }  # fmt: skip
-"""Rerankers with the code of the finding about each."""
+"""Rerankers with the codes of the findings about each."""
 
 
 def answer_of(results: Results) -> dict[str, Any]:
