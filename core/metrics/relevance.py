@@ -231,7 +231,8 @@ def _gained(
     start = ragged.places_of(offsets)[first]
     end = np.minimum(start + sizes, cutoff)
     weight = discounts[end] - discounts[np.minimum(start, end)]
-    return np.bincount(owner[first], weights=mean * weight, minlength=len(offsets) - 1)
+    total = np.bincount(owner[first], weights=mean * weight, minlength=len(offsets) - 1)
+    return total.astype(np.float64, copy=False)  # of no rows, `bincount` returns integers
 
 
 def _of_functions(

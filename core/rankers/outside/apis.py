@@ -306,8 +306,9 @@ def _of_chat(target: Target, answer: Any, documents: int) -> Rating:
 def permutation(text: str, documents: int, tokens: int | None = None) -> Rating:
     """Order that a text states with numbers from 1 in brackets: `[2] > [1]`.
 
-    >>> permutation("[2] > [9] > [2] > [1]", 3)
-    Rating(order=(1, 0), scores=(), dropped=1, repeated=1, unknown=1, malformed='', tokens=None)
+    >>> rating = permutation("[2] > [9] > [2] > [1]", 3)
+    >>> rating.order, rating.dropped, rating.repeated, rating.unknown
+    ((1, 0), 1, 1, 1)
     """
     numbers = [int(number) - 1 for number in re.findall(r"\[(\d{1,6})\]", text)]
     known = [place for place in numbers if 0 <= place < documents]
