@@ -61,7 +61,7 @@ class Template:
             try:
                 send_fds(self._socket, [json.dumps(request).encode()], files)
                 answer = self._socket.recv(100)
-            except BaseException:  # Ctrl-C: the answer to come is none to the next request
+            except BaseException:  # Ctrl-C: the late answer must not be read by another call
                 self.close()
                 raise
         if not answer:

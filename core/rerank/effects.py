@@ -32,7 +32,7 @@ class Effect:
     """An effect with its interval.
 
     Attributes:
-        value: estimate; NaN: no calls tell.
+        value: estimate; NaN: the calls do not show it.
         low: of the 95 % interval.
         high: of the 95 % interval.
         p: that there is none, adjusted by Holm over order and company; NaN for noise.
@@ -198,7 +198,7 @@ def slot_contrast(
 def slot_curve(by_query: Sequence[Sequence[Call]], unit: str) -> list[float]:
     """Value of each slot minus the mean over slots, estimated as in `slot_contrast`.
 
-    Empty: no calls tell.
+    Empty: the calls do not show it.
     """
     solved = _solved_slots(by_query, unit)
     if solved is None:
@@ -215,7 +215,7 @@ Equations = tuple[np.ndarray, np.ndarray]
 def _solved_slots(
     by_query: Sequence[Sequence[Call]], unit: str
 ) -> tuple[np.ndarray, np.ndarray, list[Equations]] | None:
-    """Inverse of the matrix, right side, and the equations of each query; None: no calls tell."""
+    """Inverse of the matrix, right side, and the equations of each query; None: too few calls."""
     lengths = [len(call.shown) for calls in by_query for call in calls]
     slots = max(set(lengths), key=lengths.count) if lengths else 0
     of_queries = (

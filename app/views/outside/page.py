@@ -1,4 +1,4 @@
-"""The page of external rankers: runs, scores, models, functions."""
+"""The page of external rankers: runs, models, scores, recorded answers, addresses, functions."""
 
 from collections.abc import Callable
 

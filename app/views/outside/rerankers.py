@@ -14,6 +14,7 @@ from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.job_kinds import QRELS, RUNS
 from shuffleproof.core.library import uploads
 from shuffleproof.core.rankers.name import SERVICES, RankerName
+from shuffleproof.core.rerank.design import DEPTHS, Design
 from shuffleproof.core.rerank.reading import groups_of
 from shuffleproof.core.studies.kinds.rerankers.question import Rerankers
 
@@ -27,6 +28,8 @@ HINT = (
 )
 QUERIES = 10
 """Default number of queries for an address."""
+LONG = max(DEPTHS) + 1
+"""Documents of a list that gets all inputs."""
 
 
 def answers() -> None:
@@ -93,10 +96,11 @@ def address() -> None:
         "Service", [*services_of], format_func=services_of.__getitem__, key="service"
     )
     queries = right.number_input("Queries", 3, 1000, QUERIES, key="queries asked")
-    calls = int(queries) * (Rerankers().orders + Rerankers().repeats + 2 * Rerankers().sets + 5)
+    lists = int(queries) * len(Design().inputs(LONG))
     st.caption(
-        f"At most {calls:,} calls. Answers are stored and not asked again. Addresses of other "
-        "machines: name them in the variable SHUFFLEPROOF_RERANKERS of this server."
+        f"At most {lists:,} lists are sent, each in one call. Chat models get long lists in "
+        "several calls. Answers are stored and reused. To allow addresses of other machines, name "
+        "them in the variable SHUFFLEPROOF_RERANKERS of this server."
     )
     wanted = str(text or "").strip()
     if st.button("Examine it", type="primary", disabled=not wanted, key="examine address"):

@@ -224,7 +224,7 @@ def _of_results(target: Target, answer: Any, documents: int) -> Rating:
     if isinstance(answer, Mapping) and api.results:
         results = answer.get(api.results)
     if not isinstance(results, list):
-        return Rating(dropped=0, malformed=_shown(answer), tokens=_tokens(answer))
+        return Rating(malformed=_shown(answer), tokens=_tokens(answer))
     pairs: list[tuple[Any, Any]] = [
         (result.get("index"), result.get(api.score)) if isinstance(result, Mapping) else (None, 0)
         for result in results
