@@ -35,7 +35,7 @@ SECONDS = 60.0
 MIME = {
     "html": "text/html", "svg": "image/svg+xml", "pdf": "application/pdf", "png": "image/png",
     "csv": "text/csv", "parquet": "application/vnd.apache.parquet", "tex": "application/x-tex",
-    "md": "text/markdown", "json": "application/json", "zip": "application/zip",
+    "md": "text/markdown", "json": "application/json", "zip": "application/zip", "gif": "image/gif",
 }  # fmt: skip
 FIGURES = ("html", "svg", "pdf", "png")
 TABLES = {"csv": "CSV", "parquet": "Parquet", "tex": "LaTeX", "md": "Markdown"}

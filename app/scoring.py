@@ -6,6 +6,7 @@ Torch and LightGBM load only in that process. Answers are cached by their argume
 import atexit
 import logging
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -18,9 +19,13 @@ from shuffleproof.core.answers.shown_order import Documents, ShownOrder
 from shuffleproof.core.answers.trained_rankers import TrainedRanker, contrast, list_recipes
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.execution.resident import Resident
+from shuffleproof.core.rankers.attention.kinds import attends
 from shuffleproof.core.rankers.initial import ListRecipe
 
 WORK = "shuffleproof.core.answers.scoring"
+EXAMPLES = {SAMPLE: "599"}
+"""Query shown first of a data set: here the first shuffle costs DLCM most of its NDCG@10."""
+
 log = logging.getLogger("shuffleproof")
 
 
@@ -47,9 +52,12 @@ class DataDescription:
     features: tuple[int, ...]
 
     @property
-    def example_query(self) -> int:
-        """Position of the first query with a relevant document, or 0."""
-        return next((at for at, count in enumerate(self.relevant) if count), 0)
+    def example_query(self) -> str:
+        """Query shown first: the example, or the first query with a relevant document."""
+        relevant = (
+            query for query, count in zip(self.queries, self.relevant, strict=True) if count
+        )
+        return EXAMPLES.get(self.data) or next(relevant, self.queries[0])
 
 
 @dataclass(frozen=True)
@@ -100,7 +108,7 @@ def _warm() -> None:
         rankers = [*pair, *(ranker for ranker in rankers if ranker not in pair)]
         recipes = list_recipes(rankers)
         if recipes:
-            query_list = List(data.data, data.test, recipes[0], data.queries[data.example_query])
+            query_list = List(data.data, data.test, recipes[0], data.example_query)
             for ranker in rankers:  # one call each, so that calls of pages get in between
                 # other rankers read rankings that these lists lack
                 if ranker.lists in {None, query_list.recipe}:
@@ -149,6 +157,7 @@ def _documents(query_list: List, features: tuple[int, ...]) -> Documents:
         labels=tuple(map(float, answer["labels"])),
         ranks=tuple(answer["ranks"]),
         features={int(name): tuple(column) for name, column in answer["features"].items()},
+        unusual=tuple(answer["unusual"]),
     )
 
 
@@ -184,6 +193,35 @@ def _scored(
     added = {"rankers": list(rankers), "orders": [list(order) for order in orders]}
     question = query_list.question() | added
     answer: dict[str, Any] = resident().ask(f"{WORK}:score_query", question)
+    return answer
+
+
+def attended(
+    query_list: List, rankers: Sequence[TrainedRanker], shown: str
+) -> dict[str, list[list[list[float]]]]:
+    """Documents that each document attends to most, by label of the rankers with weights.
+
+    Args:
+        query_list: the list.
+        rankers: rankers, with or without weights.
+        shown: input order, a text of `ShownOrder`.
+
+    Raises:
+        ScoringError: the process has no answer.
+        ParameterError: an order of other documents.
+    """
+    order = ShownOrder.parse(shown).arranged(documents(query_list, (shown,)))
+    labels = {ranker.key: ranker.label for ranker in rankers if attends(ranker.name)}
+    found = _attended(query_list, tuple(labels), tuple(order)) if labels else {}
+    return {labels[key]: pairs for key, pairs in found.items()}
+
+
+@st.cache_data(max_entries=256, show_spinner=False)
+def _attended(query_list: List, rankers: tuple[str, ...], order: tuple[int, ...]) -> dict[str, Any]:
+    question = query_list.question() | {"rankers": list(rankers), "order": list(order)}
+    answer: dict[str, Any] = resident().ask(
+        "shuffleproof.core.answers.attention:attended", question
+    )
     return answer
 
 

@@ -14,11 +14,11 @@ const make = (tag, parent, classes = "", text = "") => {
   return element;
 };
 
-const grade = (label) => (label > 0 ? "★".repeat(Math.min(label, 4)) : "·");
-const graded = (label) => (label > 0 ? `★${label}` : "·");
+const grade = (label) => (label > 0 ? `★${label}` : "·");
 
 const called = (documents, row) => {
-  const texts = [documents.title, documents.snippet, documents.url].map((own) => own?.[row]);
+  const { title, snippet, url, unusual } = documents;
+  const texts = [title, snippet, url, unusual].map((own) => own?.[row]);
   const head = `${documents.ids[row]}, grade ${documents.labels[row]}`;
   return [head, ...texts.filter(Boolean)].join("\n");
 };
@@ -36,6 +36,13 @@ const arrow = (from, to) => {
   return from > to ? `▲${from - to}` : `▼${to - from}`;
 };
 
+const svgElement = (tag, parent, attributes = {}) => {
+  const element = document.createElementNS(SVG, tag);
+  Object.entries(attributes).forEach(([name, value]) => element.setAttribute(name, value));
+  parent.append(element);
+  return element;
+};
+
 // ------------------------------------------------------------------ one column of cards
 
 class Column {
@@ -47,6 +54,7 @@ class Column {
     this.scroll = make("div", this.section, "scroll");
     this.list = make("ul", this.scroll);
     this.cards = [];
+    this.arcs = svgElement("svg", this.list, { class: "arcs", "aria-hidden": "true" });
   }
 
   fill(count) {
@@ -65,11 +73,32 @@ class Column {
     this.cards[row].children[0].textContent = place + 1;
   }
 
+  // Arcs from one document to those that it attends to; the width is the weight.
+  attend(ranker, row) {
+    const pairs = ranker.attended[row] ?? [];
+    const largest = Math.max(...ranker.attended.flat().map(([, weight]) => weight));
+    const y = (document_) => ranker.answered[document_] * ROW + 13;
+    while (this.arcs.children.length < pairs.length) svgElement("path", this.arcs);
+    [...this.arcs.children].forEach((path, at) => {
+      path.style.opacity = at < pairs.length ? 0.75 : 0;
+      if (at >= pairs.length) return;
+      const [other, weight] = pairs[at];
+      const bulge = 8 + 44 * Math.min(1, Math.abs(y(row) - y(other)) / 390);
+      const curve = `M0 ${y(row)} C${bulge} ${y(row)} ${bulge} ${y(other)} 0 ${y(other)}`;
+      path.setAttribute("d", curve);
+      path.style.d = `path("${curve}")`; // moves with the cards
+      path.style.strokeWidth = Math.max(0.75, (6 * weight) / largest);
+    });
+    this.cards.forEach((card, other) => {
+      card.classList.toggle("attending", other === row);
+      card.classList.toggle("attended", pairs.some(([document_]) => document_ === other));
+    });
+  }
+
   write(row, documents, moved, change) {
     const card = this.cards[row];
     const [, stars, name, far] = card.children;
-    stars.dataset.wide = grade(documents.labels[row]);
-    stars.dataset.narrow = graded(documents.labels[row]);
+    stars.textContent = grade(documents.labels[row]);
     const title = documents.title?.[row];
     name.classList.toggle("titled", Boolean(title));
     write(name.firstChild, title || documents.ids[row], this.links && documents.url?.[row]);
@@ -175,11 +204,11 @@ class Hand {
 // ------------------------------------------------------------------ lines from order to answers
 
 const line = (svg, points, classes, color) => {
-  const drawn = document.createElementNS(SVG, "polyline");
-  drawn.setAttribute("points", points.map((point) => point.join()).join(" "));
-  drawn.setAttribute("class", classes);
-  if (color) drawn.style.setProperty("--own", color);
-  svg.append(drawn);
+  const drawn = svgElement("polyline", svg, {
+    points: points.map((point) => point.join()).join(" "),
+    class: classes,
+  });
+  drawn.style.setProperty("--own", color);
   return drawn;
 };
 
@@ -189,17 +218,11 @@ const lines = (parent, documents, shown, ranker) => {
   const section = make("section", parent, "column");
   make("h3", section, "", ranker.name);
   make("p", section, "note", ranker.note);
-  const svg = document.createElementNS(SVG, "svg");
-  svg.setAttribute("viewBox", `0 0 340 ${count * step + 24}`);
-  svg.setAttribute("role", "img");
-  svg.setAttribute("aria-label", ranker.words);
+  const viewBox = `0 0 340 ${count * step + 24}`;
+  const svg = svgElement("svg", section, { viewBox, role: "img", "aria-label": ranker.words });
   ["shown", "answer", "answer before"].forEach((head, at) => {
-    const text = document.createElementNS(SVG, "text");
-    text.textContent = head;
-    text.setAttribute("x", 30 + at * 130);
-    text.setAttribute("y", 12);
-    text.setAttribute("text-anchor", "middle");
-    svg.append(text);
+    const place = { x: 30 + at * 130, y: 12, "text-anchor": "middle" };
+    svgElement("text", svg, place).textContent = head;
   });
   const y = (place) => 24 + (place + 0.5) * step;
   const places = new Map(shown.map((row, place) => [row, place]));
@@ -208,16 +231,18 @@ const lines = (parent, documents, shown, ranker) => {
     const path = [[30, y(places.get(row))], [160, y(now)], [290, y(ranker.before[row])]];
     const drawn = line(svg, path, ranker.moved[row] ? "moved" : "stayed", ranker.color);
     if (documents.labels[row] > 0) drawn.classList.add("relevant");
-    const title = document.createElementNS(SVG, "title");
     const name = documents.title?.[row] || id;
     const grades = `${name}, grade ${documents.labels[row]}`;
-    title.textContent = `${grades}: shown at ${places.get(row) + 1}, answered at ${now + 1}`;
-    drawn.append(title);
+    svgElement("title", drawn).textContent =
+      `${grades}: shown at ${places.get(row) + 1}, answered at ${now + 1}`;
   });
-  section.append(svg);
 };
 
 // ------------------------------------------------------------------ the whole
+
+const attend = (state) => {
+  state.rankers.forEach((column, at) => column.attend(state.drawnRankers[at], state.attending));
+};
 
 const build = (root, ask) => {
   const bar = make("div", root, "bar");
@@ -231,7 +256,15 @@ const build = (root, ask) => {
   graphs.hidden = true;
   const shown = new Column(body);
   shown.head.textContent = "Shown";
-  const state = { body, graphs, spoken, shown, rankers: [], left: 0, timer: 0 };
+  const state = { body, graphs, spoken, shown, rankers: [], left: 0, timer: 0, attending: null };
+  const over = (event) => {
+    const card = event.target.closest?.("li");
+    if (!card || card.classList.contains("held")) return;
+    state.attending = [...card.parentElement.querySelectorAll("li")].indexOf(card);
+    attend(state);
+  };
+  body.addEventListener("pointerover", over);
+  body.addEventListener("focusin", over);
   state.hand = new Hand(shown, (order) => ask("order", order));
   const stop = () => {
     state.left = 0;
@@ -279,6 +312,7 @@ const draw = (state, data) => {
   rankers.forEach((ranker, at) => {
     const column = state.rankers[at];
     column.fill(count);
+    column.section.classList.toggle("attends", ranker.attended.length > 0);
     column.head.textContent = ranker.name;
     column.note.textContent = ranker.note;
     column.section.style.setProperty("--own", ranker.color);
@@ -292,6 +326,13 @@ const draw = (state, data) => {
     });
     lines(state.graphs, documents, shown, ranker);
   });
+  state.drawnRankers = rankers;
+  if (state.query !== data.query) {
+    const best = Math.max(...documents.labels);
+    state.attending = shown.find((row) => documents.labels[row] === best);
+  }
+  state.query = data.query;
+  attend(state);
   state.spoken.textContent = data.verdict;
 };
 

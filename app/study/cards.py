@@ -3,7 +3,7 @@
 The demonstration shuffles one query of the sample.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -16,7 +16,7 @@ from shuffleproof.app import address, captions, scoring
 from shuffleproof.app.figures.style import stroke
 from shuffleproof.app.study import parts
 from shuffleproof.core.answers.one_list import Answer, moves, verdicts
-from shuffleproof.core.answers.shown_order import ShownOrder
+from shuffleproof.core.answers.shown_order import Documents, ShownOrder
 from shuffleproof.core.answers.trained_rankers import contrast, list_recipes
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.errors import ParameterError
@@ -40,32 +40,38 @@ def _component() -> Callable[..., Any]:
 
 
 def facts(
-    query: str,
+    documents: Documents,
     orders: tuple[Sequence[int], Sequence[int]],
     words: str,
     answers: Sequence[AnswerAndMoves],
+    attended: Mapping[str, Any],
     data: str | None = None,
 ) -> dict[str, Any]:
     """Data of the cards, as plain values.
 
     Args:
-        query: query of the list.
+        documents: the list.
         orders: row of the document at each position, before and now.
         words: description of the current order.
         answers: answers of the rankers.
+        attended: `scoring.attended` of these rankers and the current order.
         data: data set; by default the one in use.
     """
-    moves = answers[0][1]
-    ids = [*map(str, moves["document"])]
-    labels = [int(label) for label in moves["label"]]
+    described = {
+        "ids": documents.ids,
+        "labels": [*map(int, documents.labels)],
+        "unusual": documents.unusual,
+    }
     return {
-        "query": query,
-        "documents": {"ids": ids, "labels": labels, **captions.documents(ids, data)},
+        "query": documents.query,
+        "documents": described | captions.documents([*documents.ids], data),
         "before": [*map(int, orders[0])],
         "shown": [*map(int, orders[1])],
         "words": words,
         "verdict": headline(answers).text,
-        "rankers": [_ranker(*answer_and_moves) for answer_and_moves in answers],
+        "rankers": [
+            _ranker(*both) | {"attended": attended.get(both[0].ranker, [])} for both in answers
+        ],
     }
 
 
@@ -87,10 +93,10 @@ def _ranker(answer: Answer, moves: pd.DataFrame) -> dict[str, Any]:
 
 
 def headline(answers: Sequence[AnswerAndMoves]) -> Headline:
-    """Number of documents that each ranker moved, and the position of the one that loses most."""
+    """Loss of each ranker and the number of documents that it moved."""
     changed = any(bool(moves["moved"].any()) for _, moves in answers)
     tier = of_one_list([answer.quality for answer, _ in answers], changed=changed)
-    return Headline(verdicts([(answer.ranker, moves) for answer, moves in answers]), *tier)
+    return Headline(verdicts(answers), *tier)
 
 
 def draw(
@@ -146,7 +152,7 @@ def _moving(shown: str, verdict: DeltaGenerator) -> str:
         )
         return ""
     recipe = list_recipes(pair)[0]
-    query_list = scoring.List(SAMPLE, sample.test, recipe, sample.queries[sample.example_query])
+    query_list = scoring.List(SAMPLE, sample.test, recipe, sample.example_query)
     documents = scoring.documents(query_list, (shown,))
     start = ShownOrder().arranged(documents)
     order = ShownOrder.parse(shown).arranged(documents)
@@ -158,7 +164,8 @@ def _moving(shown: str, verdict: DeltaGenerator) -> str:
         else:
             parts.headline(headline(answers_and_moves))
     words = ShownOrder.parse(shown).words()
-    drawn = facts(query_list.query, (start, order), words, answers_and_moves, SAMPLE)
+    attended = scoring.attended(query_list, pair, shown)
+    drawn = facts(documents, (start, order), words, answers_and_moves, attended, SAMPLE)
     draw(drawn, "cards", lambda places: _show(ShownOrder.by_hand(places)), _shuffle)
     return (
         f"Query {query_list.query} of the sample, {counted(len(documents), 'document')}, "

@@ -92,7 +92,7 @@ def query_choice(data: scoring.DataDescription, forget: Callable[[], None]) -> s
 
     The choice is shared by all pages. A button leads back to the page's default query.
     """
-    own_query = data.queries[data.example_query]
+    own_query = data.example_query
     chosen = parts.select(
         "Query", "query", data.queries, own_query, on_change=forget,
         help="A query of the test part; type to search.",

@@ -1,8 +1,9 @@
 """Permutation invariance by hand: each ranker's ranking of one query in another input order."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -155,7 +156,7 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
         shown_list.buttons()
         _sentences(answers, shown, changed=changed)
         if len(shown.arranged) <= cards.LONGEST:
-            _cards(answers, shown)
+            _cards(answers, shown, scoring.attended(query_list, chosen, shown.now))
         else:
             _bumps(answers)
     if changed:
@@ -264,10 +265,10 @@ def _lists(rankers: list[TrainedRanker], default: list[TrainedRanker]) -> ListRe
     )
 
 
-def _cards(answers: Sequence[RankerAnswer], shown: ShownList) -> None:
+def _cards(answers: Sequence[RankerAnswer], shown: ShownList, attended: Mapping[str, Any]) -> None:
     pairs = [(answer.answer, answer.moves) for answer in answers]
     orders = shown.arranged_before, shown.arranged
-    facts = cards.facts(shown.documents.query, orders, shown.words, pairs)
+    facts = cards.facts(shown.documents, orders, shown.words, pairs, attended)
     with st.container(key="cards_place"):
         cards.draw(facts, "cards", shown_list.by_hand, shown_list.shuffle_again)
 
@@ -317,7 +318,8 @@ def _row(query_list: List, shown: ShownList, answers: Sequence[RankerAnswer]) ->
             )
             for answer in answers
         )  # fmt: skip
-        return list(chain.from_iterable(files))
+        moving = animation.shuffle_gif(drawn, list_words * captioned)
+        return [*chain.from_iterable(files), exports.File("Animation (GIF)", f"{stem}.gif", moving)]
 
     parts.exports_row(
         parts.ExportContent(

@@ -8,7 +8,7 @@ input order; arrays travel as base64 of their float32 bytes.
 import base64
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -22,13 +22,14 @@ from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.numerals import finite
 from shuffleproof.core.perturb.base import origins, sources
 from shuffleproof.core.rankers.attention import measures
-from shuffleproof.core.rankers.attention.kinds import AttentionRecord
+from shuffleproof.core.rankers.attention.kinds import AttentionRecord, attends
 from shuffleproof.core.rankers.attention.order import bin_means, bounds, largest_change
 from shuffleproof.core.rankers.attention.summary import Summary, summary
 from shuffleproof.core.rankers.base import Ranker
 
 NO_CHANGE = "initial"
 MOST_FEATURES = 8
+MOST_ATTENDED = 5
 THUMBNAIL = 16
 """Rows and columns of a head's small picture."""
 
@@ -167,6 +168,38 @@ def chosen_map(item: Mapping[str, Any]) -> dict[str, Any]:
     place = item["kind"], item["block"], item["head"]
     sides = zip(("before", "after"), _looks(item), strict=True)
     return {side: pack_array(look.record.map_of(*place)) for side, look in sides}
+
+
+def attended(item: Mapping[str, Any]) -> dict[str, list[list[list[float]]]]:
+    """The documents that each document attends to most, under one input order.
+
+    Args:
+        item: `store`, `data`, `recipe`, `query`, `rankers` (keys) and `order`, the document shown
+            at each position.
+
+    Returns:
+        By ranker with weights: for each document up to MOST_ATTENDED pairs of another document and
+        its weight, the largest first. Weights are of the ranker's first map: first block, mean of
+        the heads.
+    """
+    from shuffleproof.core.rankers.attention.maps import by_document, record_maps  # noqa: PLC0415 (torch)
+
+    judged, order = scoring.list_for(item), np.array(item["order"], dtype=np.int64)
+    shown = replace(judged, lists=judged.lists.shown_as(order))
+    found = {}
+    for key in item["rankers"]:
+        ranker = scoring.ranker_for(item, key)
+        if not attends(ranker.name):
+            continue
+        record = by_document(record_maps(ranker, shown), order)
+        weights = record.map_of(record.kinds[0], 0, None).copy()
+        np.fill_diagonal(weights, 0.0)
+        most = np.argsort(-weights, axis=1, kind="stable")[:, :MOST_ATTENDED]
+        found[key] = [
+            [[int(at), float(row[at])] for at in places if row[at] > 0]
+            for row, places in zip(weights, most, strict=True)
+        ]
+    return found
 
 
 def pair(item: Mapping[str, Any]) -> dict[str, Any]:

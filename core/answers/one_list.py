@@ -80,21 +80,33 @@ def moves(
     )
 
 
-def verdict(label: str, moved: pd.DataFrame) -> str:
-    """Number of documents that a ranker moved, in words.
+def verdict(answer: Answer, moved: pd.DataFrame, of: str = "") -> str:
+    """Share of NDCG@10 that a ranker loses, if NDCG is defined, and how many documents it moves.
 
-    >>> verdict("setrank-imsab", pd.DataFrame({"moved": [False, False]}))
-    'SetRank IMSAB moved none of 2 documents'
+    Args:
+        answer: answer of the ranker.
+        moved: its `moves`.
+        of: total number of documents, in words.
+
+    >>> quality = {"before": (2.0, 1.0), "after": (1.0, 2.0), "floor": (0.0, 0.0)}
+    >>> dlcm = Answer("dlcm", ("order",), **quality, quality=(0.8, 0.2))
+    >>> verdict(dlcm, pd.DataFrame({"moved": [True, True]}), " of 2 documents")
+    'DLCM loses 75 % of its NDCG@10 and moves 2 of 2 documents'
     """
-    count = int(moved["moved"].sum())
-    documents = counted(len(moved), "document")
-    return f"{RankerName.of(label).display} moved {count or 'none'} of {documents}"
+    count, (before, after) = int(moved["moved"].sum()), answer.quality
+    effect = ""
+    if before > 0:
+        share = 1 - after / before
+        lost = "nothing" if not share else f"{words.percent(abs(share))} of its NDCG@10"
+        effect = f"{'gains' if share < 0 else 'loses'} {lost} and "
+    return f"{RankerName.of(answer.ranker).display} {effect}moves {count or 'none'}{of}"
 
 
-def verdicts(labelled: Sequence[tuple[str, pd.DataFrame]]) -> str:
+def verdicts(answers: Sequence[tuple[Answer, pd.DataFrame]]) -> str:
     """Verdicts on several rankers in one sentence; the total occurs once."""
-    texts = [verdict(label, frame) for label, frame in labelled]
-    return "; ".join([*texts[:1], *(text.rpartition(" of ")[0] for text in texts[1:])]) + "."
+    of = f" of {counted(len(answers[0][1]), 'document')}"
+    texts = [verdict(*answer, "" if at else of) for at, answer in enumerate(answers)]
+    return f"{'; '.join(texts)}."
 
 
 def fell_most(moved: pd.DataFrame) -> str:

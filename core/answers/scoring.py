@@ -32,6 +32,9 @@ from shuffleproof.core.rankers.initial import InitialRanker, ListRecipe, lists_d
 from shuffleproof.core.rankers.name import INITIAL
 from shuffleproof.core.store.artefacts import store_at
 
+UNUSUAL = 3
+"""Number of a document's features that a card tells."""
+
 FIRST_LOADED = ("neural.ranker", "boosting.trees", "univariate")
 
 
@@ -77,7 +80,23 @@ def documents(item: Mapping[str, Any]) -> dict[str, Any]:
         "labels": dataset.labels[lists.rows].tolist(),
         "ranks": lists.ranks[:, 0].tolist(),
         "features": {name: column[lists.rows].tolist() for name, column in columns.items()},
+        "unusual": _unusual(dataset.features[lists.rows], dataset.names),
     }
+
+
+def _unusual(values: Float32[np.ndarray, "docs features"], names: Sequence[str]) -> list[str]:
+    """Of each document the features furthest from their mean in the list, in words.
+
+    >>> _unusual(np.float32([[0, 1], [4, 1]]), ["length", "slash"])
+    ['length 0 (mean 2)', 'length 4 (mean 2)']
+    """
+    mean, spread = values.mean(axis=0), values.std(axis=0)
+    apart = np.divide(np.abs(values - mean), spread, out=np.zeros_like(values), where=spread > 0)
+    furthest = np.argsort(-apart, axis=1, kind="stable")[:, :UNUSUAL]
+    return [
+        ", ".join(f"{names[at]} {row[at]:.3g} (mean {mean[at]:.3g})" for at in of if far[at] > 0)
+        for row, far, of in zip(values, apart, furthest, strict=True)
+    ]
 
 
 def score_query(item: Mapping[str, Any]) -> dict[str, Any]:

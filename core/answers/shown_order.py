@@ -28,6 +28,7 @@ class Documents:
         labels: grades.
         ranks: 0-based ranks under the initial ranking.
         features: requested columns, by feature id.
+        unusual: of each document the features furthest from the list's mean, in words.
     """
 
     query: str
@@ -35,6 +36,7 @@ class Documents:
     labels: tuple[float, ...]
     ranks: tuple[int, ...]
     features: dict[int, tuple[float, ...]]
+    unusual: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         """Number of documents."""

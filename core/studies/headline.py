@@ -157,24 +157,19 @@ def headline(losses: Sequence[Loss]) -> Headline:
     return Headline(f"{text}.", first.tier, TIERS[first.tier])
 
 
-def of_one_list(values: Iterable[tuple[float, float]], *, changed: bool) -> tuple[str, str, str]:
-    """Tier of rankers on one list (no test is possible), its meaning, and a short label.
+def of_one_list(values: Iterable[tuple[float, float]], *, changed: bool) -> tuple[str, str]:
+    """Tier of rankers on one list (no test is possible), and its meaning.
 
     Args:
         values: NDCG@10 before and after, a pair per ranker; NaN where it is undefined.
         changed: True if any ranking changed.
 
-    >>> tier, _, words = of_one_list([(0.9, 0.7), (0.8, 0.8)], changed=True)
-    >>> tier, words
-    ('fails', 'loses 22.2 % of NDCG@10')
-    >>> of_one_list([(0.8, 0.8)], changed=True)[2]
-    'reorders, loses nothing'
+    >>> of_one_list([(0.9, 0.7), (0.8, 0.8)], changed=True)[0]
+    'fails'
     """
     shares = (1 - after / before for before, after in values if before > 0 and after >= 0)
-    lost = max(shares, default=0.0)
-    words = f"{_loses(lost)} of NDCG@10" if lost > 0 else "reorders, loses nothing"
-    tier = FAILS if lost >= LARGE else DEGRADES if changed else ROBUST
-    return tier, ONE_LIST, words if changed else ""
+    tier = FAILS if max(shares, default=0.0) >= LARGE else DEGRADES if changed else ROBUST
+    return tier, ONE_LIST
 
 
 ONE_LIST = (

@@ -356,7 +356,7 @@ def query_in_words(cells: pd.DataFrame, query: str, measure: str) -> Headline:
     alike = compared[_of_same_documents(compared["family"])]
     worst: Any = alike.iloc[int(alike["loss"].argmax())]
     values = [(worst["as_is"], worst["value"])]
-    tier = answers.of_one_list(values, changed=bool((alike["loss"] != 0).any()))[:2]
+    tier = answers.of_one_list(values, changed=bool((alike["loss"] != 0).any()))
     if worst["loss"] <= 0:
         return Headline(f"Query {query}: no ranker loses {measure}.", *tier)
     lost = alike.groupby("ranker", sort=False)["loss"].max()
