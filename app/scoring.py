@@ -5,6 +5,7 @@ Torch and LightGBM load only in that process. Answers are cached by their argume
 
 import atexit
 import logging
+import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import Any
 import streamlit as st
 
 from shuffleproof.app import services
+from shuffleproof.core.answers.document_changes import UNCHANGED, DocumentChanges
 from shuffleproof.core.answers.one_list import Answer, features_wanted
 from shuffleproof.core.answers.shown_order import Documents, ShownOrder
 from shuffleproof.core.answers.trained_rankers import TrainedRanker, contrast, list_recipes
@@ -23,6 +25,7 @@ from shuffleproof.core.rankers.attention.kinds import attends
 from shuffleproof.core.rankers.initial import ListRecipe
 
 WORK = "shuffleproof.core.answers.scoring"
+WORST = "shuffleproof.core.studies.kinds.worst_case.query:worst_input_order"
 EXAMPLES = {SAMPLE: "599"}
 """Query shown first of a data set: here the first shuffle costs DLCM most of its NDCG@10."""
 
@@ -162,23 +165,30 @@ def _documents(query_list: List, features: tuple[int, ...]) -> Documents:
 
 
 def answers(
-    query_list: List, rankers: tuple[TrainedRanker, ...], before: str, shown: str
+    query_list: List,
+    rankers: tuple[TrainedRanker, ...],
+    before: str,
+    shown: str,
+    changes: DocumentChanges = UNCHANGED,
 ) -> list[Answer]:
     """Answers of rankers to a list in two input orders, given as texts of `ShownOrder`.
 
+    The list in the second order has these changes of its documents.
+
     Raises:
         ScoringError: the process has no answer.
-        ParameterError: an order of other documents.
+        ParameterError: an order or a change of other documents.
     """
     listed = documents(query_list, (before, shown))
     orders = [tuple(ShownOrder.parse(text).arranged(listed)) for text in (before, shown)]
-    scored = _scored(query_list, tuple(ranker.key for ranker in rankers), tuple(orders))
+    keys = tuple(ranker.key for ranker in rankers)
+    scored = _scored(query_list, keys, tuple(orders), changes.texts())
     return [
         Answer(
             ranker=ranker.label,
             reads=tuple(scored[ranker.key]["reads"]),
-            before=tuple(scored[ranker.key]["scores"][0]),
-            after=tuple(scored[ranker.key]["scores"][1]),
+            before=_numbers(scored[ranker.key]["scores"][0]),
+            after=_numbers(scored[ranker.key]["scores"][1]),
             floor=tuple(scored[ranker.key]["floor"]),
             quality=tuple(scored[ranker.key]["quality"]),
         )
@@ -188,16 +198,35 @@ def answers(
 
 @st.cache_data(max_entries=256, show_spinner=False)
 def _scored(
-    query_list: List, rankers: tuple[str, ...], orders: tuple[tuple[int, ...], ...]
+    query_list: List,
+    rankers: tuple[str, ...],
+    orders: tuple[tuple[int, ...], ...],
+    changes: tuple[str, ...],
 ) -> dict[str, Any]:
-    added = {"rankers": list(rankers), "orders": [list(order) for order in orders]}
-    question = query_list.question() | added
-    answer: dict[str, Any] = resident().ask(f"{WORK}:score_query", question)
+    added = {"rankers": list(rankers), "orders": [*map(list, orders)], "changes": list(changes)}
+    answer: dict[str, Any] = resident().ask(f"{WORK}:score_query", query_list.question() | added)
     return answer
 
 
+def _numbers(scores: Sequence[float | None]) -> tuple[float, ...]:
+    """Scores, with NaN of documents that are not in the list."""
+    return tuple(math.nan if score is None else score for score in scores)
+
+
+@st.cache_data(max_entries=64, show_spinner="Searching the worst order …")
+def worst_order(query_list: List, ranker: str) -> list[int]:
+    """Worst input order found for the ranker with this key: the document at each position.
+
+    Raises:
+        ScoringError: the process has no answer.
+    """
+    question = query_list.question() | {"ranker": ranker}
+    order: list[int] = resident().ask(WORST, question)
+    return order
+
+
 def attended(
-    query_list: List, rankers: Sequence[TrainedRanker], shown: str
+    query_list: List, rankers: Sequence[TrainedRanker], shown: str, changes: DocumentChanges
 ) -> dict[str, list[list[list[float]]]]:
     """Documents that each document attends to most, by label of the rankers with weights.
 
@@ -205,6 +234,7 @@ def attended(
         query_list: the list.
         rankers: rankers, with or without weights.
         shown: input order, a text of `ShownOrder`.
+        changes: changes of documents of the list.
 
     Raises:
         ScoringError: the process has no answer.
@@ -212,13 +242,17 @@ def attended(
     """
     order = ShownOrder.parse(shown).arranged(documents(query_list, (shown,)))
     labels = {ranker.key: ranker.label for ranker in rankers if attends(ranker.name)}
-    found = _attended(query_list, tuple(labels), tuple(order)) if labels else {}
+    keys = tuple(labels)
+    found = _attended(query_list, keys, tuple(order), changes.texts()) if labels else {}
     return {labels[key]: pairs for key, pairs in found.items()}
 
 
 @st.cache_data(max_entries=256, show_spinner=False)
-def _attended(query_list: List, rankers: tuple[str, ...], order: tuple[int, ...]) -> dict[str, Any]:
-    question = query_list.question() | {"rankers": list(rankers), "order": list(order)}
+def _attended(
+    query_list: List, rankers: tuple[str, ...], order: tuple[int, ...], changes: tuple[str, ...]
+) -> dict[str, Any]:
+    added = {"rankers": list(rankers), "order": list(order), "changes": list(changes)}
+    question = query_list.question() | added
     answer: dict[str, Any] = resident().ask(
         "shuffleproof.core.answers.attention:attended", question
     )

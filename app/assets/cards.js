@@ -4,6 +4,7 @@
 const ROW = 30;
 const SVG = "http://www.w3.org/2000/svg";
 const PAUSE = 900;
+const HINT = "Drag a card, or press Alt with ↑ or ↓. Arcs: where the marked document attends.";
 const SHUFFLES = 20;
 
 const make = (tag, parent, classes = "", text = "") => {
@@ -32,7 +33,8 @@ const write = (place, text, url) => {
 };
 
 const arrow = (from, to) => {
-  if (from === to) return "";
+  if (from == null) return "new";
+  if (from === to || to == null) return "";
   return from > to ? `▲${from - to}` : `▼${to - from}`;
 };
 
@@ -69,21 +71,23 @@ class Column {
   }
 
   put(row, place) {
+    this.cards[row].hidden = place == null; // it was removed from the list
+    if (place == null) return;
     this.cards[row].style.transform = `translateY(${place * ROW}px)`;
     this.cards[row].children[0].textContent = place + 1;
   }
 
   // Arcs from one document to those that it attends to; the width is the weight.
-  attend(ranker, row) {
-    const pairs = ranker.attended[row] ?? [];
-    const largest = Math.max(...ranker.attended.flat().map(([, weight]) => weight));
+  attend(ranker, row, largest) {
+    const there = ([other]) => ranker.answered[row] != null && ranker.answered[other] != null;
+    const pairs = (ranker.attended[row] ?? []).filter(there);
     const y = (document_) => ranker.answered[document_] * ROW + 13;
     while (this.arcs.children.length < pairs.length) svgElement("path", this.arcs);
     [...this.arcs.children].forEach((path, at) => {
       path.style.opacity = at < pairs.length ? 0.75 : 0;
       if (at >= pairs.length) return;
       const [other, weight] = pairs[at];
-      const bulge = 8 + 44 * Math.min(1, Math.abs(y(row) - y(other)) / 390);
+      const bulge = 8 + 32 * Math.min(1, Math.abs(y(row) - y(other)) / 390);
       const curve = `M0 ${y(row)} C${bulge} ${y(row)} ${bulge} ${y(other)} 0 ${y(other)}`;
       path.setAttribute("d", curve);
       path.style.d = `path("${curve}")`; // moves with the cards
@@ -112,9 +116,10 @@ class Column {
 // ------------------------------------------------------------------ the column of the order shown
 
 class Hand {
-  constructor(column, changed) {
+  constructor(column, changed, edited) {
     this.column = column;
     this.changed = changed;
+    this.edited = edited;
     this.order = [];
     this.focused = 0;
     const list = column.list;
@@ -124,13 +129,26 @@ class Hand {
     list.addEventListener("keydown", (event) => this.press(event));
   }
 
-  show(order, documents) {
+  show(order, documents, editable) {
     this.order = [...order];
     this.documents = documents;
+    this.editable = editable;
+    this.column.cards.forEach((card) => {
+      if (!editable || card.querySelector(".edit")) return;
+      // For the pointer; the keys are Delete and D.
+      const edits = make("span", card, "edit");
+      for (const [what, sign] of [["copied", "+"], ["removed", "×"]]) {
+        const edit = make("span", edits, "", sign);
+        edit.dataset.what = what;
+        edit.title = what === "copied" ? "Duplicate (D)" : "Remove (Delete)";
+      }
+      edits.ariaHidden = "true";
+    });
     this.place();
   }
 
   place(except = -1) {
+    this.column.cards.forEach((card, row) => { card.hidden = !this.order.includes(row); });
     this.order.forEach((row, place) => {
       const card = this.column.cards[row];
       const title = this.documents.title?.[row];
@@ -157,6 +175,8 @@ class Hand {
   take(event) {
     const card = event.target.closest("li");
     if (!card || event.button) return;
+    const what = event.target.dataset.what;
+    if (what) return this.edited([what, this.column.cards.indexOf(card)]);
     if (event.pointerType === "touch" && !event.target.closest(".place")) return; // it scrolls
     event.preventDefault();
     const row = this.column.cards.indexOf(card);
@@ -186,6 +206,8 @@ class Hand {
   press(event) {
     const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
     const card = event.target.closest("li");
+    const what = { Delete: "removed", d: "copied" }[event.key];
+    if (card && what && this.editable) this.edited([what, this.column.cards.indexOf(card)]);
     if (!step || !card) return;
     this.focused = this.column.cards.indexOf(card);
     event.preventDefault();
@@ -228,6 +250,7 @@ const lines = (parent, documents, shown, ranker) => {
   const places = new Map(shown.map((row, place) => [row, place]));
   documents.ids.forEach((id, row) => {
     const now = ranker.answered[row];
+    if (now == null || ranker.before[row] == null) return;
     const path = [[30, y(places.get(row))], [160, y(now)], [290, y(ranker.before[row])]];
     const drawn = line(svg, path, ranker.moved[row] ? "moved" : "stayed", ranker.color);
     if (documents.labels[row] > 0) drawn.classList.add("relevant");
@@ -241,14 +264,18 @@ const lines = (parent, documents, shown, ranker) => {
 // ------------------------------------------------------------------ the whole
 
 const attend = (state) => {
-  state.rankers.forEach((column, at) => column.attend(state.drawnRankers[at], state.attending));
+  const weights = state.drawnRankers.flatMap((ranker) => ranker.attended.flat());
+  const largest = Math.max(...weights.map(([, weight]) => weight));
+  state.rankers.forEach((column, at) => {
+    column.attend(state.drawnRankers[at], state.attending, largest);
+  });
 };
 
 const build = (root, ask) => {
   const bar = make("div", root, "bar");
   const play = make("button", bar, "", `Play ${SHUFFLES} shuffles`);
   const view = make("button", bar, "", "Show lines");
-  const hint = make("span", bar, "hint", "Drag a card, or focus one and press Alt with ↑ or ↓.");
+  const hint = make("span", bar, "hint", HINT);
   const spoken = make("p", root, "spoken");
   spoken.setAttribute("aria-live", "polite");
   const body = make("div", root, "columns");
@@ -265,7 +292,9 @@ const build = (root, ask) => {
   };
   body.addEventListener("pointerover", over);
   body.addEventListener("focusin", over);
-  state.hand = new Hand(shown, (order) => ask("order", order));
+  state.hand = new Hand(
+    shown, (order) => ask("order", order), (edit) => ask("change", edit),
+  );
   const stop = () => {
     state.left = 0;
     clearTimeout(state.timer);
@@ -297,15 +326,15 @@ const build = (root, ask) => {
 
 const draw = (state, data) => {
   const { documents, shown, rankers } = data;
-  const count = shown.length;
+  const count = documents.ids.length;
   const places = new Map(shown.map((row, place) => [row, place]));
   state.shown.fill(count);
   state.shown.note.textContent = data.words;
-  const earlier = data.before;
+  const earlier = new Map(data.before.map((row, place) => [row, place]));
   documents.ids.forEach((_, row) => {
-    state.shown.write(row, documents, false, arrow(earlier.indexOf(row), places.get(row)));
+    state.shown.write(row, documents, false, arrow(earlier.get(row), places.get(row)));
   });
-  state.hand.show(shown, documents);
+  state.hand.show(shown, documents, data.editable);
   while (state.rankers.length > rankers.length) state.rankers.pop().section.remove();
   while (state.rankers.length < rankers.length) state.rankers.push(new Column(state.body, true));
   state.graphs.replaceChildren();
@@ -321,7 +350,8 @@ const draw = (state, data) => {
     column.scroll.setAttribute("aria-label", ranker.words);
     documents.ids.forEach((_, row) => {
       const change = arrow(ranker.before[row], ranker.answered[row]);
-      column.write(row, documents, ranker.moved[row], ranker.moved[row] ? change : "");
+      const told = ranker.moved[row] || change === "new";
+      column.write(row, documents, ranker.moved[row], told ? change : "");
       column.put(row, ranker.answered[row]);
     });
     lines(state.graphs, documents, shown, ranker);

@@ -21,6 +21,10 @@ MOVING, STANDING = 60, 2000
 
 FRAMES, COLORS = 16, 64
 INK, QUIET, GROUND, CARD = "#1f2430", "#5b6270", "#ffffff", "#f1f2f4"
+TITLE, HEADING, NOTE = (22, INK), (19, INK), (15, QUIET)
+RELEVANT, OTHER, GRADE = (16, INK), (16, QUIET), (15, GROUND)
+"""Size and colour of texts: of cards with and without a grade, and of the grade."""
+
 LAST_LETTER = 0x24F
 """Last letter of the Latin letters that the font has."""
 
@@ -43,7 +47,13 @@ def shuffle_gif(facts: Mapping[str, Any], caption: str) -> bytes:
     content = BytesIO()
     small = [frame.quantize(COLORS) for frame in frames]
     small[0].save(
-        content, "GIF", save_all=True, append_images=small[1:], duration=times, loop=0, optimize=True
+        content,
+        "GIF",
+        save_all=True,
+        append_images=small[1:],
+        duration=times,
+        loop=0,
+        optimize=True,
     )
     return content.getvalue()
 
@@ -59,7 +69,8 @@ def _eased(step: float) -> float:
 
 def _columns(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Title, note, colour and places of every document before and after, by column."""
-    places = [_places(facts[name]) for name in ("before", "shown")]
+    count = len(facts["documents"]["ids"])
+    places = [_places(facts[name], count) for name in ("before", "shown")]
     shown = {"name": "Shown", "note": facts["words"], "color": QUIET, "places": places}
     rankers = [
         {
@@ -71,8 +82,9 @@ def _columns(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [shown, *rankers]
 
 
-def _places(order: Sequence[int]) -> list[int]:
-    places = [0] * len(order)
+def _places(order: Sequence[int], count: int) -> list[int | None]:
+    """Position of each document; None of one that is not in the order."""
+    places: list[int | None] = [None] * count
     for place, document in enumerate(order):
         places[document] = place
     return places
@@ -87,13 +99,13 @@ def _frame(
     draw = ImageDraw.Draw(picture)
     ended = share == 1
     title = facts["verdict"] if ended else "The same documents, shown in another order …"
-    _text(draw, (MARGIN, MARGIN), title, 22, INK, WIDTH - 2 * MARGIN)
-    _text(draw, (MARGIN, height - MARGIN), caption, 15, QUIET, WIDTH - 2 * MARGIN)
+    _text(draw, (MARGIN, MARGIN), title, TITLE, WIDTH - 2 * MARGIN)
+    _text(draw, (MARGIN, height - MARGIN), caption, NOTE, WIDTH - 2 * MARGIN)
     wide = (WIDTH - 2 * MARGIN) // len(columns)
     for at, column in enumerate(columns):
         left = MARGIN + at * wide
-        _text(draw, (left, MARGIN + 40), column["name"], 19, INK, wide - 16)
-        _text(draw, (left, MARGIN + 66), column["note"] if ended else "", 15, QUIET, wide - 16)
+        _text(draw, (left, MARGIN + 40), column["name"], HEADING, wide - 16)
+        _text(draw, (left, MARGIN + 66), column["note"] if ended else "", NOTE, wide - 16)
         picture.paste(_cards(facts["documents"], column, share, wide - 16), (left, HEAD))
     return picture
 
@@ -101,12 +113,19 @@ def _frame(
 def _cards(
     documents: Mapping[str, Any], column: Mapping[str, Any], share: float, width: int
 ) -> Image.Image:
-    """Cards of one column between two orders; relevant documents are drawn above the others."""
+    """Cards of one column between two orders; relevant documents are drawn above the others.
+
+    A removed document is not drawn; a copy appears at its place.
+    """
     old, new = column["places"]
-    picture = Image.new("RGB", (width, min(ROWS, len(new)) * ROW), GROUND)
+    picture = Image.new("RGB", (width, ROWS * ROW), GROUND)
     draw = ImageDraw.Draw(picture)
     for document in sorted(range(len(new)), key=lambda one: documents["labels"][one]):
-        top = round((old[document] + share * (new[document] - old[document])) * ROW)
+        start, end = old[document], new[document]
+        if end is None:
+            continue
+        start = end if start is None else start
+        top = round((start + share * (end - start)) * ROW)
         moved = share == 1 and column.get("moved", [False] * len(new))[document]
         draw.rounded_rectangle(
             (0, top, width - 1, top + ROW - 6), 6, CARD, column["color"] if moved else CARD, 2
@@ -114,12 +133,17 @@ def _cards(
         grade = documents["labels"][document]
         if grade > 0:
             draw.ellipse((10, top + 4, 30, top + 24), column["color"])
-            _text(draw, (16, top + 5), str(grade), 15, GROUND, 20)
-        ink = INK if grade > 0 else QUIET
-        _text(draw, (40, top + 4), _name(documents, document), 16, ink, width - 100)
-        if share == 1 and (far := old[document] - new[document]):
+            _text(draw, (16, top + 5), str(grade), GRADE, 20)
+        _text(
+            draw,
+            (40, top + 4),
+            _name(documents, document),
+            RELEVANT if grade > 0 else OTHER,
+            width - 100,
+        )
+        if share == 1 and (far := start - end):
             change = f"+{far}" if far > 0 else f"−{-far}"
-            _text(draw, (width - 44, top + 4), change, 15, QUIET, 44)
+            _text(draw, (width - 44, top + 4), change, NOTE, 44)
     return picture
 
 
@@ -132,9 +156,10 @@ def _name(documents: Mapping[str, Any], document: int) -> str:
 
 
 def _text(
-    draw: ImageDraw.ImageDraw, place: tuple[int, int], text: str, size: int, ink: str, width: int
+    draw: ImageDraw.ImageDraw, place: tuple[int, int], text: str, look: tuple[int, str], width: int
 ) -> None:
-    """Draw a line of text, shortened to a width in pixels."""
+    """Draw a line of text of this size and colour, shortened to a width in pixels."""
+    size, ink = look
     font = ImageFont.load_default(size)
     shown = text.translate(ABSENT)
     while shown and draw.textlength(shown, font) > width:

@@ -15,8 +15,10 @@ from streamlit.delta_generator import DeltaGenerator
 from shuffleproof.app import address, captions, scoring
 from shuffleproof.app.figures.style import stroke
 from shuffleproof.app.study import parts
+from shuffleproof.app.study.shown_list import ShownList
+from shuffleproof.core.answers.document_changes import UNCHANGED
 from shuffleproof.core.answers.one_list import Answer, moves, verdicts
-from shuffleproof.core.answers.shown_order import Documents, ShownOrder
+from shuffleproof.core.answers.shown_order import ShownOrder
 from shuffleproof.core.answers.trained_rankers import contrast, list_recipes
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.errors import ParameterError
@@ -40,9 +42,7 @@ def _component() -> Callable[..., Any]:
 
 
 def facts(
-    documents: Documents,
-    orders: tuple[Sequence[int], Sequence[int]],
-    words: str,
+    shown: ShownList,
     answers: Sequence[AnswerAndMoves],
     attended: Mapping[str, Any],
     data: str | None = None,
@@ -50,13 +50,12 @@ def facts(
     """Data of the cards, as plain values.
 
     Args:
-        documents: the list.
-        orders: row of the document at each position, before and now.
-        words: description of the current order.
+        shown: the list.
         answers: answers of the rankers.
         attended: `scoring.attended` of these rankers and the current order.
         data: data set; by default the one in use.
     """
+    documents = shown.documents
     described = {
         "ids": documents.ids,
         "labels": [*map(int, documents.labels)],
@@ -65,9 +64,9 @@ def facts(
     return {
         "query": documents.query,
         "documents": described | captions.documents([*documents.ids], data),
-        "before": [*map(int, orders[0])],
-        "shown": [*map(int, orders[1])],
-        "words": words,
+        "before": shown.arranged_before,
+        "shown": shown.arranged,
+        "words": shown.words,
         "verdict": headline(answers).text,
         "rankers": [
             _ranker(*both) | {"attended": attended.get(both[0].ranker, [])} for both in answers
@@ -85,11 +84,16 @@ def _ranker(answer: Answer, moves: pd.DataFrame) -> dict[str, Any]:
         "name": name,
         "color": stroke(answer.ranker).color,
         "note": note,
-        "answered": [int(place) - 1 for place in moves["answered"]],
-        "before": [int(place) - 1 for place in moves["answered_before"]],
+        "answered": [_from_zero(place) for place in moves["answered"]],
+        "before": [_from_zero(place) for place in moves["answered_before"]],
         "moved": [bool(moved) for moved in moves["moved"]],
         "words": f"{name}: {note}",
     }
+
+
+def _from_zero(place: float) -> int | None:
+    """Position from 0; None of a document that is not in the list."""
+    return None if pd.isna(place) else int(place) - 1
 
 
 def headline(answers: Sequence[AnswerAndMoves]) -> Headline:
@@ -104,6 +108,7 @@ def draw(
     key: str,
     arranged: Callable[[list[int]], None],
     shuffled: Callable[[], None],
+    changed: Callable[[str, int], None] | None = None,
 ) -> None:
     """Draw the cards.
 
@@ -112,16 +117,25 @@ def draw(
         key: of the component.
         arranged: callback with the order that the user made by hand.
         shuffled: callback that shuffles the list.
+        changed: callback with `removed` or `copied` and a document; None: no buttons on cards.
     """
 
     def take() -> None:
         order = st.session_state[key].get("order")
         # The browser's value is untrusted: accept only permutations of the rows.
         whole = isinstance(order, list) and all(type(row) is int for row in order)
-        if whole and sorted(order) == [*range(len(drawn["shown"]))]:
+        if whole and sorted(order) == sorted(drawn["shown"]):
             arranged(order)
 
-    _component()(data=drawn, key=key, on_order_change=take, on_shuffle_change=shuffled)
+    def change() -> None:
+        what, row = st.session_state[key].get("change") or ("", -1)
+        if changed and what in {"removed", "copied"} and row in drawn["shown"]:
+            changed(what, row)
+
+    _component()(
+        data=drawn | {"editable": changed is not None}, key=key, on_order_change=take,
+        on_shuffle_change=shuffled, on_change_change=change,
+    )  # fmt: skip
 
 
 @st.fragment
@@ -154,8 +168,9 @@ def _moving(shown: str, verdict: DeltaGenerator) -> str:
     recipe = list_recipes(pair)[0]
     query_list = scoring.List(SAMPLE, sample.test, recipe, sample.example_query)
     documents = scoring.documents(query_list, (shown,))
-    start = ShownOrder().arranged(documents)
     order = ShownOrder.parse(shown).arranged(documents)
+    start = ShownOrder().arranged(documents)
+    listed = ShownList(documents, "initial", shown, UNCHANGED, start, order, None)
     answers = scoring.answers(query_list, tuple(pair), "initial", shown)
     answers_and_moves = [(answer, moves(documents, start, order, answer)) for answer in answers]
     with verdict:
@@ -163,13 +178,12 @@ def _moving(shown: str, verdict: DeltaGenerator) -> str:
             st.markdown("**Press Shuffle: whose ranking changes?**")
         else:
             parts.headline(headline(answers_and_moves))
-    words = ShownOrder.parse(shown).words()
-    attended = scoring.attended(query_list, pair, shown)
-    drawn = facts(documents, (start, order), words, answers_and_moves, attended, SAMPLE)
+    attended = scoring.attended(query_list, pair, shown, UNCHANGED)
+    drawn = facts(listed, answers_and_moves, attended, SAMPLE)
     draw(drawn, "cards", lambda places: _show(ShownOrder.by_hand(places)), _shuffle)
     return (
         f"Query {query_list.query} of the sample, {counted(len(documents), 'document')}, "
-        f"shown {words}. Stars: grades. "
+        f"shown {listed.words}. Stars: grades. "
         "▲ ▼: places gained or lost; coloured edge: it moved."
     )
 

@@ -1,6 +1,7 @@
-"""A list that the user reorders (shuffle, sort, reverse, move by hand); the address holds it.
+"""A list that the user reorders (shuffle, sort, reverse, move by hand) and changes.
 
-`order` and `before` in the address are texts of `core.answers.shown_order`.
+The address holds it: `order` and `before` are texts of `core.answers.shown_order`, `changed` those
+of `core.answers.document_changes`.
 """
 
 from collections.abc import Callable
@@ -13,10 +14,19 @@ from shuffleproof.app import address, captions, scoring
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
 from shuffleproof.app.study.picture import chooses, follow_click
+from shuffleproof.core.answers.document_changes import UNCHANGED, DocumentChanges
 from shuffleproof.core.answers.shown_order import Documents, ShownOrder, move_document
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import with_display_names
+
+CHANGED = "changed"
+"""Address key of changes of single documents."""
+
+WORST = (
+    "Searches the input order that costs most NDCG@10, within five exchanges of two documents, for "
+    "the first ranker that reads the order."
+)
 
 START = {"order": "shuffled:1", "before": "initial"}
 """Defaults of an address without these keys."""
@@ -27,7 +37,7 @@ KINDS = {
     "label": "label",
     "id": "document id",
     "feature": "a feature",
-    "by-hand": "moved by hand",
+    "by-hand": "chosen order",
 }
 
 
@@ -36,9 +46,10 @@ class ShownList:
     """A list in its current and its previous input order.
 
     Attributes:
-        documents: the list.
+        documents: the list, with copies of its documents last.
         before: previous input order, as text.
         now: current input order, as text.
+        changes: changes of its documents.
         arranged_before: document at each position of the previous order.
         arranged: document at each position of the current order.
         chosen: document picked by hand, if any.
@@ -47,6 +58,7 @@ class ShownList:
     documents: Documents
     before: str
     now: str
+    changes: DocumentChanges
     arranged_before: list[int]
     arranged: list[int]
     chosen: int | None
@@ -65,6 +77,12 @@ class ShownList:
 def order() -> ShownOrder:
     """Order in the address; an invalid one becomes the first shuffle."""
     return _read("order")
+
+
+def show_worst(arranged: list[int]) -> None:
+    """Show the worst order found; the search began with the initial ranking."""
+    address.pin("before", START["before"])
+    address.pin("order", str(ShownOrder.by_hand(arranged)))
 
 
 def _read(name: str) -> ShownOrder:
@@ -113,7 +131,8 @@ def _choose_query(query: str, forget: Callable[[], None]) -> None:
 
 
 def forget_hand() -> None:
-    """Forget orders and documents chosen by hand: they belong to the previous list."""
+    """Forget changes, and orders and documents chosen by hand, of the previous list."""
+    address.pin(CHANGED)
     for name in ("order", "before"):
         if _read(name).kind == "by-hand":
             st.query_params.pop(name, None)
@@ -128,10 +147,46 @@ def controls(query_list: scoring.List, data: scoring.DataDescription) -> ShownLi
     documents, arranged_before, arranged = _listed(query_list)
     for name in START:
         address.pin(name, str(_read(name)))
-    chosen = _hand(documents, arranged)
+    changes = _changes(documents, data.features)
+    chosen = _one_document(query_list, data, documents, arranged)
+    texts = str(_read("before")), str(order())
     return ShownList(
-        documents, str(_read("before")), str(order()), arranged_before, arranged, chosen
-    )
+        changes.documents(documents), *texts, changes, arranged_before,
+        changes.shown(arranged, len(documents)), chosen,
+    )  # fmt: skip
+
+
+def _changes(documents: Documents, features: tuple[int, ...]) -> DocumentChanges:
+    """Changes in the address; those of another list are dropped with a message."""
+    try:
+        changes = DocumentChanges.parse(address.says(CHANGED))
+        changes.check(len(documents), features)
+    except ParameterError as error:
+        st.info(escaped(f"The changes in the address are left out: {error}"))
+        changes = UNCHANGED
+    address.pin(CHANGED, *changes.texts())
+    return changes
+
+
+def change(text: str) -> None:
+    """Change one more document; the unchanged list in the current order is the list before."""
+    address.pin("before", str(order()))
+    address.pin(CHANGED, *DocumentChanges.parse([*address.says(CHANGED), text]).texts())
+
+
+def change_card(shown: ShownList, what: str, document: int) -> None:
+    """Remove or copy the document of a card; a copy that is removed was never made."""
+    copied = shown.changes.copied
+    originals = len(shown.documents) - len(copied)
+    if document < originals:
+        change(f"{what}:{document}")
+    elif what == "removed":
+        texts = [
+            text
+            for text in shown.changes.texts()
+            if text != f"copied:{copied[document - originals]}"
+        ]
+        address.pin(CHANGED, *texts)
 
 
 def _unreadable() -> None:
@@ -203,13 +258,20 @@ def shuffle_again() -> None:
     show(ShownOrder("shuffled", _last_seed() + 1 if known else 1))
 
 
-def by_hand(arranged: list[int]) -> None:
-    """Show the documents in an order made by hand."""
-    show(ShownOrder.by_hand(arranged))
+def by_hand(shown: ShownList, arranged: list[int]) -> None:
+    """Show the documents in an order made by hand; copies stay with their originals."""
+    originals = len(shown.documents) - len(shown.changes.copied)
+    there = [document for document in arranged if document < originals]
+    show(ShownOrder.by_hand([*there, *shown.changes.removed]))
 
 
-def buttons() -> None:
-    """Draw the buttons above the picture."""
+def buttons(shown: ShownList, search: Callable[[], None] | None) -> None:
+    """Draw the buttons above the picture.
+
+    Args:
+        shown: the list.
+        search: shows the worst order; None: no order can be worse.
+    """
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button("Shuffle", type="primary", icon=":material/shuffle:", on_click=shuffle_again)
         st.button("Reverse", on_click=lambda: show(order().turned()))
@@ -218,11 +280,19 @@ def buttons() -> None:
             on_click=lambda: show(ShownOrder()),
             disabled=order().kind == "initial" and not order().reversed,
         )
+        if search:
+            st.button("Worst order", on_click=search, help=WORST)
+        if shown.changes:
+            st.button("Undo changes", icon=":material/undo:", on_click=address.pin, args=(CHANGED,))
 
 
-def _hand(documents: Documents, arranged: list[int]) -> int | None:
-    """Draw the controls that move one document; return the chosen document."""
-    with st.expander("Move by hand", expanded=order().kind == "by-hand"):
+def _one_document(
+    query_list: scoring.List, data: scoring.DataDescription, documents: Documents,
+    arranged: list[int],
+) -> int | None:  # fmt: skip
+    """Draw the controls that move or change one document; return the chosen document."""
+    touched = order().kind == "by-hand" or address.says(CHANGED)
+    with st.expander("Move or change one document", expanded=bool(touched)):
         places = {document: place for place, document in enumerate(arranged)}
         chosen = st.selectbox(
             "Document",
@@ -251,7 +321,36 @@ def _hand(documents: Documents, arranged: list[int]) -> int | None:
             "To position", 1, len(arranged), step=1, key="place",
             on_change=lambda: step(st.session_state["place"] - 1),
         )  # fmt: skip
+        with st.container(horizontal=True):
+            for label, icon, what in (
+                ("Remove", "delete", "removed"), ("Duplicate", "content_copy", "copied"),
+            ):  # fmt: skip
+                st.button(
+                    label, icon=f":material/{icon}:", on_click=change, args=(f"{what}:{chosen}",)
+                )
+        _feature_slider(query_list, data, int(chosen))
     return int(chosen)
+
+
+def _feature_slider(query_list: scoring.List, data: scoring.DataDescription, document: int) -> None:
+    """Draw a slider that changes one feature of a document, over the values of the list."""
+    feature = st.selectbox("Feature to change", data.features, index=None, key="changed feature")
+    if feature is None:
+        return
+    column = scoring.documents(query_list, (f"feature:{feature}",)).features[feature]
+    changes = DocumentChanges.parse(address.says(CHANGED)).features
+    now = {(row, at): value for row, at, value in changes}.get(
+        (document, feature), column[document]
+    )
+    low, high = min(*column, now), max(*column, now)
+    if low == high:
+        st.caption("All documents of this list have the same value.")
+        return
+    key = f"value {document} {feature}"
+    st.slider(
+        "Value", low, high, now, key=key,
+        on_change=lambda: change(f"feature:{document}:{feature}:{st.session_state[key]:g}"),
+    )  # fmt: skip
 
 
 def _names(ids: tuple[str, ...]) -> list[str]:
@@ -266,7 +365,7 @@ def _names(ids: tuple[str, ...]) -> list[str]:
 
 
 def _move(arranged: list[int], at: int, to: int) -> None:
-    by_hand(move_document(arranged, at, to))
+    show(ShownOrder.by_hand(move_document(arranged, at, to)))
 
 
 def take(chart: str) -> Callable[[], None]:

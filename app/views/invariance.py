@@ -1,7 +1,8 @@
 """Permutation invariance by hand: each ranker's ranking of one query in another input order."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -24,7 +25,7 @@ from shuffleproof.app import (
     training,
 )
 from shuffleproof.app.data_frame import data_frame
-from shuffleproof.app.figures import bump
+from shuffleproof.app.figures import animation, bump
 from shuffleproof.app.figures.text import alt_text
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.proposals import name_in_jobs
@@ -82,15 +83,16 @@ class RankerAnswer:
 
     @property
     def bump(self) -> go.Figure:
-        """Bump chart from input order to ranking."""
-        return cached_figure(bump.bump, captions.titles(self.moves), self.label, chosen=self.chosen)
+        """Bump chart from input order to ranking, of the documents that both lists have."""
+        shared = self.moves.dropna(subset=PLACES).astype(dict.fromkeys(PLACES, int))
+        return cached_figure(bump.bump, captions.titles(shared), self.label, chosen=self.chosen)
 
 
 def _answers(
     query_list: List, rankers: Sequence[TrainedRanker], shown: ShownList
 ) -> list[RankerAnswer]:
     """Answers of these rankers."""
-    answers = scoring.answers(query_list, tuple(rankers), shown.before, shown.now)
+    answers = scoring.answers(query_list, tuple(rankers), shown.before, shown.now, shown.changes)
     orders = shown.documents, shown.arranged_before, shown.arranged
     return [
         RankerAnswer(ranker, answer, moves(*orders, answer), shown.chosen)
@@ -98,6 +100,7 @@ def _answers(
     ]
 
 
+PLACES = ["shown", "shown_before", "answered", "answered_before"]
 QUESTION = "Does the input order change the ranking?"
 
 
@@ -150,23 +153,38 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
         with picture:
             _no_ranker_chosen(data.data, rankers)
         return
-    changed = shown.arranged != shown.arranged_before
+    changed = shown.arranged != shown.arranged_before or bool(shown.changes)
     with picture:
         answers = _answers(query_list, chosen, shown)
-        shown_list.buttons()
+        shown_list.buttons(shown, _worst_order(query_list, answers))
         _sentences(answers, shown, changed=changed)
-        if len(shown.arranged) <= cards.LONGEST:
-            _cards(answers, shown, scoring.attended(query_list, chosen, shown.now))
+        short = len(shown.arranged) <= cards.LONGEST
+        attending = chosen if short else []
+        drawn = cards.facts(
+            shown, [(answer.answer, answer.moves) for answer in answers],
+            scoring.attended(query_list, attending, shown.now, shown.changes),
+        )  # fmt: skip
+        if short:
+            _cards(drawn, shown)
         else:
             _bumps(answers)
-    if changed:
+    if changed and not shown.changes:
         st.subheader("Why")
         for answer in answers:
             st.markdown(f"- {escaped_sentence(explanation(answer.answer, answer.moves))}")
     _certificates(data, query_list.recipe, chosen)
     if place := parts.fold("All numbers for this list", "every number"):
         place.dataframe(_numbers(answers), hide_index=True, alt="Every document, ranker by ranker")
-    _row(query_list, shown, answers)
+    _row(query_list, shown, answers, drawn)
+
+
+def _worst_order(query_list: List, answers: Sequence[RankerAnswer]) -> Callable[[], None] | None:
+    """Function that shows the worst order for the first ranker that reads the order, if any."""
+    readers = [answer.ranker for answer in answers if "order" in answer.answer.reads]
+    if not readers:
+        return None
+    key = readers[0].key
+    return lambda: shown_list.show_worst(scoring.worst_order(query_list, key))
 
 
 def _sentences(answers: Sequence[RankerAnswer], shown: ShownList, *, changed: bool) -> None:
@@ -185,8 +203,23 @@ def _sentences(answers: Sequence[RankerAnswer], shown: ShownList, *, changed: bo
         text += f"{who}{words} "
     parts.note(
         f"{text}Query {query}, input order: {shown.words}; before: {shown.words_before}. "
+        f"{_changes_in_words(shown)}"
         "Stars: relevance labels. ▲ ▼: ranks gained or lost; coloured: the document moved."
     )
+
+
+def _changes_in_words(shown: ShownList) -> str:
+    """Changes of single documents, in a sentence; empty without any."""
+    ids, changes = shown.documents.ids, shown.changes
+    words = [
+        *(f"{ids[document]} removed" for document in changes.removed),
+        *(f"{ids[document]} duplicated" for document in changes.copied),
+        *(
+            f"feature {feature} of {ids[at]} set to {value:g}"
+            for at, feature, value in changes.features
+        ),
+    ]
+    return f"Changed now: {', '.join(words)}. " if words else ""
 
 
 def _choices(
@@ -265,12 +298,12 @@ def _lists(rankers: list[TrainedRanker], default: list[TrainedRanker]) -> ListRe
     )
 
 
-def _cards(answers: Sequence[RankerAnswer], shown: ShownList, attended: Mapping[str, Any]) -> None:
-    pairs = [(answer.answer, answer.moves) for answer in answers]
-    orders = shown.arranged_before, shown.arranged
-    facts = cards.facts(shown.documents, orders, shown.words, pairs, attended)
+def _cards(drawn: dict[str, Any], shown: ShownList) -> None:
     with st.container(key="cards_place"):
-        cards.draw(facts, "cards", shown_list.by_hand, shown_list.shuffle_again)
+        cards.draw(
+            drawn, "cards", partial(shown_list.by_hand, shown), shown_list.shuffle_again,
+            partial(shown_list.change_card, shown),
+        )  # fmt: skip
 
 
 def _bumps(answers: Sequence[RankerAnswer]) -> None:
@@ -295,8 +328,10 @@ def _side_by_side(
         yield from zip(st.columns(across), answers[at : at + across], strict=False)
 
 
-def _row(query_list: List, shown: ShownList, answers: Sequence[RankerAnswer]) -> None:
-    """Draw the row of exports of this list."""
+def _row(
+    query_list: List, shown: ShownList, answers: Sequence[RankerAnswer], drawn: Mapping[str, Any]
+) -> None:
+    """Draw the row of exports of this list; `drawn` are the facts of its cards."""
     stem = f"invariance-{len(answers)}-rankers"
     rankers = [answer.ranker for answer in answers]
     question = Invariance(tuple(name_in_jobs(ranker) for ranker in rankers))
@@ -307,6 +342,7 @@ def _row(query_list: List, shown: ShownList, answers: Sequence[RankerAnswer]) ->
         "rankers": [ranker.label for ranker in rankers],
         "before": shown.before,
         "order": shown.now,
+        "changed": shown.changes.texts(),
     }
 
     def figures(width: str, captioned: bool) -> list[exports.File]:  # noqa: FBT001 (as ExportContent says)
@@ -318,7 +354,7 @@ def _row(query_list: List, shown: ShownList, answers: Sequence[RankerAnswer]) ->
             )
             for answer in answers
         )  # fmt: skip
-        moving = animation.shuffle_gif(drawn, list_words * captioned)
+        moving = partial(animation.shuffle_gif, drawn, list_words * captioned)
         return [*chain.from_iterable(files), exports.File("Animation (GIF)", f"{stem}.gif", moving)]
 
     parts.exports_row(

@@ -8,7 +8,7 @@ input order; arrays travel as base64 of their float32 bytes.
 import base64
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Float32, Int64
 
 from shuffleproof.core.answers import scoring
+from shuffleproof.core.answers.document_changes import DocumentChanges
 from shuffleproof.core.answers.list_edit import ListEdit
 from shuffleproof.core.answers.shown_order import document_names
 from shuffleproof.core.data.lists import JudgedLists
@@ -174,8 +175,8 @@ def attended(item: Mapping[str, Any]) -> dict[str, list[list[list[float]]]]:
     """The documents that each document attends to most, under one input order.
 
     Args:
-        item: `store`, `data`, `recipe`, `query`, `rankers` (keys) and `order`, the document shown
-            at each position.
+        item: `store`, `data`, `recipe`, `query`, `rankers` (keys), `order`, the document shown at
+            each position of the unchanged list, and `changes`, texts of `DocumentChanges`.
 
     Returns:
         By ranker with weights: for each document up to MOST_ATTENDED pairs of another document and
@@ -184,14 +185,16 @@ def attended(item: Mapping[str, Any]) -> dict[str, list[list[list[float]]]]:
     """
     from shuffleproof.core.rankers.attention.maps import by_document, record_maps  # noqa: PLC0415 (torch)
 
-    judged, order = scoring.list_for(item), np.array(item["order"], dtype=np.int64)
-    shown = replace(judged, lists=judged.lists.shown_as(order))
+    judged, changes = scoring.list_for(item), DocumentChanges.parse(item["changes"])
+    count = len(judged.lists.rows)
+    order = np.array(changes.shown(item["order"], count), dtype=np.int64)
+    shown = changes.of(judged, item["order"])
     found = {}
     for key in item["rankers"]:
         ranker = scoring.ranker_for(item, key)
         if not attends(ranker.name):
             continue
-        record = by_document(record_maps(ranker, shown), order)
+        record = by_document(record_maps(ranker, shown), order, count + len(changes.copied))
         weights = record.map_of(record.kinds[0], 0, None).copy()
         np.fill_diagonal(weights, 0.0)
         most = np.argsort(-weights, axis=1, kind="stable")[:, :MOST_ATTENDED]

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float32, Float64
 
 from shuffleproof.core import words
-from shuffleproof.core.answers.scoring import answered_order, documents_moved
+from shuffleproof.core.answers.scoring import documents_moved
 from shuffleproof.core.answers.shown_order import Documents
+from shuffleproof.core.metrics.agreement import positions
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.words import counted
 
@@ -34,11 +36,15 @@ class Answer:
     quality: tuple[float, float] = (float("nan"), float("nan"))
 
     @property
+    def changes(self) -> Float64[np.ndarray, " shared"]:
+        """Absolute difference of each score, of documents that both lists have."""
+        differences = np.abs(np.subtract(self.after, self.before, dtype=np.float64))
+        return differences[~np.isnan(differences)]
+
+    @property
     def deviation(self) -> float:
         """The largest difference of one document's two scores."""
-        if not self.before:
-            return 0.0
-        return float(np.abs(np.subtract(self.after, self.before)).max())
+        return float(self.changes.max(initial=0.0))
 
     @property
     def tolerance(self) -> float:
@@ -47,8 +53,8 @@ class Answer:
 
     @property
     def is_unchanged(self) -> bool:
-        """No score changed by more than rounding, so no document counts as moved."""
-        return bool((np.abs(np.subtract(self.after, self.before)) <= self.floor).all())
+        """No document left or joined, and no score changed by more than rounding."""
+        return len(self.changes) == len(self.floor) and bool((self.changes <= self.floor).all())
 
 
 def moves(
@@ -56,28 +62,57 @@ def moves(
 ) -> pd.DataFrame:
     """One row a document: where it is and was shown and answered (from 1), and its two scores.
 
+    Args:
+        documents: all documents of both lists.
+        shown_before: the document at each position of the list before.
+        shown: the document at each position of the list now.
+        answer: the answer, with a score of NaN where a document is not in the list.
+
     Returns:
         Columns document, label, shown, answered, shown_before, answered_before, moved,
-        score_before, score; rows in the order of the initial ranking.
+        score_before, score; rows in the order of the initial ranking. NaN where a document is not
+        in the list.
     """
     before, after = (np.array(side, dtype=np.float32) for side in (answer.before, answer.after))
     floor = np.array(answer.floor, dtype=np.float64)
     if answer.is_unchanged:
         floor = np.maximum(floor, answer.deviation)
-    places_before, places = answered_order(before, after, floor)
+    shared = np.flatnonzero(~np.isnan(before) & ~np.isnan(after))
+    moved = np.zeros(len(before), dtype=bool)
+    moved[shared] = documents_moved(before[shared], after[shared], floor[shared])
+    still = len(shared) == len(before) and not moved.any()
     return pd.DataFrame(
         {
             "document": documents.ids,
             "label": documents.labels,
-            "shown": np.argsort(shown) + 1,
-            "answered": places + 1,
-            "shown_before": np.argsort(shown_before) + 1,
-            "answered_before": places_before + 1,
-            "moved": documents_moved(before, after, floor),
+            "shown": _positions(shown, len(before)),
+            # What arithmetic alone turns round is not drawn as a move
+            "answered": _answered(before if still else after),
+            "shown_before": _positions(shown_before, len(before)),
+            "answered_before": _answered(before),
+            "moved": moved,
             "score_before": before,
             "score": after,
         }
     )
+
+
+def _answered(scores: Float32[np.ndarray, " docs"]) -> np.ndarray:
+    """Position of each document in the ranking, from 1."""
+    there = np.flatnonzero(~np.isnan(scores))
+    places = positions(np.array([0, len(there)]), scores[there])
+    return _positions(there[np.argsort(places)], len(scores))
+
+
+def _positions(order: Sequence[int] | np.ndarray, count: int) -> np.ndarray:
+    """Position of each of `count` documents, from 1; NaN of documents that are not in the order.
+
+    >>> _positions([1, 0], 2), _positions([1], 2)
+    (array([2, 1]), array([nan,  1.]))
+    """
+    places = np.full(count, np.nan)
+    places[np.array(order, dtype=np.int64)] = np.arange(1, len(order) + 1)
+    return places.astype(np.int64) if len(order) == count else places
 
 
 def verdict(answer: Answer, moved: pd.DataFrame, of: str = "") -> str:

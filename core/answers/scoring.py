@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64
 
+from shuffleproof.core.answers.document_changes import DocumentChanges
 from shuffleproof.core.answers.shown_order import document_names
 from shuffleproof.core.data.catalogue import resolve
 from shuffleproof.core.data.dataset import Fold
@@ -22,7 +23,6 @@ from shuffleproof.core.errors import DataError, ParameterError
 from shuffleproof.core.experiment import list_sources, score_floor
 from shuffleproof.core.experiment.score_reuse import scores_of_all
 from shuffleproof.core.metrics import segments
-from shuffleproof.core.metrics.agreement import positions
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.passing import documents_passed
 from shuffleproof.core.metrics.relevance import evaluate
@@ -103,20 +103,23 @@ def score_query(item: Mapping[str, Any]) -> dict[str, Any]:
     """The scores of a query's documents by several rankers, under several orders shown.
 
     Args:
-        item: `store`, `data`, `recipe`, `query`, `rankers` (artefact keys) and `orders`, each the
-            documents (places in the initial ranking) from the first shown to the last.
+        item: `store`, `data`, `recipe`, `query`, `rankers` (artefact keys), `orders`, each the
+            documents (places in the initial ranking) from the first shown to the last, and
+            `changes`, texts of `DocumentChanges`, which apply to the last order.
 
     Returns:
         By ranker: `scores` (one row an order, one value a document, in the order of the initial
-        ranking), `floor` (how far arithmetic carries each document's score), `reads`, and
-        `quality`, NDCG@10 under each order.
+        ranking, copies last, None where it is not in the list), `floor` (how far arithmetic
+        carries each document's score), `reads`, and `quality`, NDCG@10 under each order.
 
     Raises:
         DataError: the test part has no such query.
-        ParameterError: an order that is none of these documents.
+        ParameterError: an order that is none of these documents, or changes of others.
     """
     judged = list_for(item)
     orders = [_checked_order(order, len(judged.lists.rows)) for order in item["orders"]]
+    changes = DocumentChanges.parse(item["changes"])
+    changes.check(len(judged.lists.rows), judged.dataset.feature_ids)
     workbench, answers = _bench(item), {}
     for key in item["rankers"]:
         ranker = _ranker(item["store"], key)
@@ -127,7 +130,32 @@ def score_query(item: Mapping[str, Any]) -> dict[str, Any]:
             "reads": sorted(ranker.reads),
             "quality": [_quality(judged, of_order) for of_order in scores],
         }
+        if changes:
+            answers[key] |= _of_changed(ranker, judged, orders[-1], changes, answers[key])
     return answers
+
+
+def _of_changed(
+    ranker: Ranker,
+    judged: JudgedLists,
+    order: Int64[np.ndarray, " docs"],
+    changes: DocumentChanges,
+    unchanged: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Scores, floors and quality where the last order is that of a changed list."""
+    changed = changes.of(judged, order.tolist())
+    scores = ranker.score(changed.dataset, changed.lists)
+    places = changes.shown(order.tolist(), len(order))
+    by_document = dict(zip(places, scores.tolist(), strict=True))
+    count, copied = len(order), changes.copied
+    return {
+        "scores": [
+            unchanged["scores"][0] + [None] * len(copied),
+            [by_document.get(document) for document in range(count + len(copied))],
+        ],
+        "floor": unchanged["floor"] + [unchanged["floor"][document] for document in copied],
+        "quality": [unchanged["quality"][0], _quality(changed, scores)],
+    }
 
 
 QUALITY = Measure.parse("NDCG@10")
@@ -211,23 +239,6 @@ def scores_by_document(
         by_document[order] = scores
         answers.append(by_document)
     return answers
-
-
-def answered_order(
-    before: Float32[np.ndarray, " docs"],
-    after: Float32[np.ndarray, " docs"],
-    floor: Float64[np.ndarray, " docs"],
-) -> tuple[Int64[np.ndarray, " docs"], Int64[np.ndarray, " docs"]]:
-    """The position of every document in the answers before and after, best first.
-
-    Ties stand as the list has them. Where no document was passed the two are the same: what
-    arithmetic alone turns round is not drawn as a move.
-    """
-    bounds = np.array([0, len(before)])
-    places_before = positions(bounds, before)
-    if not documents_moved(before, after, floor).any():
-        return places_before, places_before
-    return places_before, positions(bounds, after)
 
 
 def documents_moved(

@@ -115,7 +115,7 @@ class ShownOrder:
                 f"shuffled with seed {self.argument}",
                 f"shuffled with seed {self.argument}, then reversed",
             ),
-            "by-hand": ("as moved by hand", "as moved by hand, then reversed"),
+            "by-hand": ("in a chosen order", "in a chosen order, then reversed"),
         }[self.kind]
         return backward if self.reversed else forward
 

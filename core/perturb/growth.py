@@ -149,6 +149,7 @@ def add_documents(judged: JudgedLists, added: AddedDocuments) -> JudgedLists:
         feature_names=dataset.feature_names,
         absent=_absent_cells(dataset, added, source, new),
         missing=dataset.missing,
+        query_texts=dataset.query_texts,
     )
     return JudgedLists(larger, _with_added(lists, old[lists.rows], added, new))
 

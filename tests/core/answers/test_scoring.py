@@ -205,14 +205,6 @@ def test_a_moved_document_lands_where_it_was_sent(arranged, at, to):
     assert rest == [place for place in arranged if place != arranged[at]]
 
 
-def test_rounding_is_not_drawn_as_a_move():
-    before, after = np.float32([1.0, 1.0000001, 0.0]), np.float32([1.0000001, 1.0, 0.0])
-    first, then = scoring.answered_order(before, after, np.full(3, 1e-6))
-    assert first.tolist() == then.tolist() == [1, 0, 2]
-    first, then = scoring.answered_order(before, after, np.zeros(3))
-    assert then.tolist() == [0, 1, 2]
-
-
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
     """A store with a LambdaMART fitted on one data set, and one fitted on another."""
