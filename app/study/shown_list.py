@@ -152,7 +152,7 @@ def controls(query_list: scoring.List, data: scoring.DataDescription) -> ShownLi
     texts = str(_read("before")), str(order())
     return ShownList(
         changes.documents(documents), *texts, changes, arranged_before,
-        changes.shown(arranged, len(documents)), chosen,
+        changes.arranged(arranged, len(documents)), chosen,
     )  # fmt: skip
 
 

@@ -187,7 +187,7 @@ def attended(item: Mapping[str, Any]) -> dict[str, list[list[list[float]]]]:
 
     judged, changes = scoring.list_for(item), DocumentChanges.parse(item["changes"])
     count = len(judged.lists.rows)
-    order = np.array(changes.shown(item["order"], count), dtype=np.int64)
+    order = np.array(changes.arranged(item["order"], count), dtype=np.int64)
     shown = changes.of(judged, item["order"])
     found = {}
     for key in item["rankers"]:
@@ -195,14 +195,23 @@ def attended(item: Mapping[str, Any]) -> dict[str, list[list[list[float]]]]:
         if not attends(ranker.name):
             continue
         record = by_document(record_maps(ranker, shown), order, count + len(changes.copied))
-        weights = record.map_of(record.kinds[0], 0, None).copy()
-        np.fill_diagonal(weights, 0.0)
-        most = np.argsort(-weights, axis=1, kind="stable")[:, :MOST_ATTENDED]
-        found[key] = [
-            [[int(at), float(row[at])] for at in places if row[at] > 0]
-            for row, places in zip(weights, most, strict=True)
-        ]
+        found[key] = most_attended(record.map_of(record.kinds[0], 0, None))
     return found
+
+
+def most_attended(weights: Float32[np.ndarray, "docs docs"]) -> list[list[list[float]]]:
+    """For each document up to MOST_ATTENDED pairs of another document and its weight.
+
+    >>> most_attended(np.float32([[0.5, 0.25, 0.0], [0.0, 1.0, 0.0], [0.25, 0.5, 0.25]]))
+    [[[1, 0.25]], [], [[1, 0.5], [0, 0.25]]]
+    """
+    others = np.nan_to_num(weights)
+    np.fill_diagonal(others, 0.0)
+    most = np.argsort(-others, axis=1, kind="stable")[:, :MOST_ATTENDED]
+    return [
+        [[int(at), float(row[at])] for at in places if row[at] > 0]
+        for row, places in zip(others, most, strict=True)
+    ]
 
 
 def pair(item: Mapping[str, Any]) -> dict[str, Any]:

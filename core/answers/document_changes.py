@@ -32,7 +32,7 @@ class DocumentChanges:
     """Changes of single documents of one list.
 
     Attributes:
-        removed: documents that are taken out.
+        removed: removed documents.
         copied: documents that are shown twice, the copy right after its original.
         features: (document, feature id, new value).
 
@@ -106,10 +106,10 @@ class DocumentChanges:
             tuple(listed.unusual[source] for source in sources),
         )
 
-    def shown(self, order: Sequence[int], documents: int) -> list[int]:
+    def arranged(self, order: Sequence[int], documents: int) -> list[int]:
         """The document at each position, given the order of the unchanged list.
 
-        >>> DocumentChanges(removed=(0,), copied=(2,)).shown([2, 0, 1], documents=3)
+        >>> DocumentChanges(removed=(0,), copied=(2,)).arranged([2, 0, 1], documents=3)
         [2, 3, 1]
         """
         copies: dict[int, list[int]] = {}
@@ -129,7 +129,7 @@ class DocumentChanges:
             order: the document at each position of the unchanged list.
 
         Returns:
-            Documents in the order of `shown`.
+            Documents in the order of `arranged`.
         """
         query = judged.lists.queries
         first = int(judged.dataset.offsets[query[0]])
@@ -145,7 +145,7 @@ class DocumentChanges:
             owners = np.zeros(len(copied), dtype=np.int64)
             changed = add_documents(changed, AddedDocuments(owners, copied, cells, labels))
         place = np.argsort(self._numbers(lists.rows, changed))
-        everything = np.array(replace(self, removed=()).shown(order, count), dtype=np.int64)
+        everything = np.array(replace(self, removed=()).arranged(order, count), dtype=np.int64)
         kept = np.isin(everything, self.removed, invert=True)
         return replace(changed, lists=restrict(changed.lists.shown_as(place[everything]), kept))
 

@@ -14,7 +14,7 @@ from shuffleproof.core.perturb.base import perturb
 from shuffleproof.core.perturb.registry import ATTACK, PERTURBATIONS, perturbation
 from shuffleproof.core.seeds import generator
 
-ORDERS = ("initial", "shuffled", "label", "id")
+ORDERS = ("initial", "shuffled", "label", "id", "by-hand")
 ALLOWED = (
     "an input order (shuffled:7, -initial, label, id) or a perturbation of ranking, order, set or "
     "features (as feature-noise:0.5:1, the last number the draw)"

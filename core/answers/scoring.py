@@ -110,7 +110,7 @@ def score_query(item: Mapping[str, Any]) -> dict[str, Any]:
     Returns:
         By ranker: `scores` (one row an order, one value a document, in the order of the initial
         ranking, copies last, None where it is not in the list), `floor` (how far arithmetic
-        carries each document's score), `reads`, and `quality`, NDCG@10 under each order.
+        carries each document's score), `reads`, and `quality`, NDCG@10 of every order.
 
     Raises:
         DataError: the test part has no such query.
@@ -145,7 +145,7 @@ def _of_changed(
     """Scores, floors and quality where the last order is that of a changed list."""
     changed = changes.of(judged, order.tolist())
     scores = ranker.score(changed.dataset, changed.lists)
-    places = changes.shown(order.tolist(), len(order))
+    places = changes.arranged(order.tolist(), len(order))
     by_document = dict(zip(places, scores.tolist(), strict=True))
     count, copied = len(order), changes.copied
     return {

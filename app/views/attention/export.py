@@ -3,9 +3,9 @@
 from dataclasses import asdict, dataclass
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from shuffleproof.app import exports
+from shuffleproof.app.figures import attention as figure
 from shuffleproof.app.scoring import List
 from shuffleproof.app.study import parts
 from shuffleproof.app.views.attention.map import (
@@ -28,7 +28,7 @@ class ExportedView:
     view: View
 
 
-def row(exported: ExportedView, drawn: go.Figure, map_: MapLayout) -> None:
+def row(exported: ExportedView, map_: MapLayout) -> None:
     """Draw the row of exports of this list."""
     query_list, stem = exported.query_list, f"attention-{exported.ranker.name}"
     caption = f"{query_list.data} · query {query_list.query} · {exported.ranker.label}"
@@ -43,7 +43,7 @@ def row(exported: ExportedView, drawn: go.Figure, map_: MapLayout) -> None:
     parts.exports_row(
         parts.ExportContent(
             figures=lambda width, captioned: exports.figure_files(
-                drawn, stem, width, caption * captioned
+                figure.heat(map_.cells), stem, width, caption * captioned
             ),
             tables=lambda: exports.table_files(infer_columns(cells_table(map_), stem), stem),
             recipe=exports.recipe_file(recipe, facts, stem),

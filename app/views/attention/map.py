@@ -10,13 +10,15 @@ import streamlit as st
 
 from shuffleproof.app import captions, scoring
 from shuffleproof.app.figures.attention import Cells, Side
+from shuffleproof.app.figures.style import stroke
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.scoring import List
-from shuffleproof.core.answers.attention import unpack_array
+from shuffleproof.core.answers.attention import most_attended, unpack_array
 from shuffleproof.core.numerals import is_count
 from shuffleproof.core.rankers.attention.kinds import KINDS, MapKind
 from shuffleproof.core.rankers.attention.order import Sorting, sorted_documents
 from shuffleproof.core.rankers.attention.summary import MEASURES
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.words import number
 
 WORK = "shuffleproof.core.answers.attention"
@@ -137,12 +139,56 @@ def differing_features(query_list: List, document: int, other: int) -> list[list
     return features
 
 
+def attention_cards(
+    ranker: str, seen: Overview, sides: tuple[np.ndarray, np.ndarray], words: str
+) -> dict[str, Any]:
+    """Data of cards: the list, and the ranking before and after the change, each with its arcs.
+
+    Args:
+        ranker: label of the ranker.
+        seen: the list.
+        sides: weights between documents, before and after the change.
+        words: the change, in words.
+    """
+    ids = list(map(str, seen.documents))
+    before, after = map(_places, seen.scores)
+    if np.allclose(seen.scores[0], seen.scores[1], rtol=0, atol=ROUNDING):
+        after = before
+    kept = [document for document in seen.shown[1].tolist() if after[document] is not None]
+    name, color = RankerName.of(ranker).display, stroke(ranker).color
+    moved = [new not in {None, old} for old, new in zip(before, after, strict=True)]
+    columns = (("before the change", before, [False] * len(ids)), ("after it", after, moved))
+    return {
+        "query": "", "words": words, "verdict": "",
+        "documents": {"ids": ids, "labels": [*map(int, seen.labels)], **captions.documents(ids)},
+        "before": seen.shown[0].tolist(), "shown": kept,
+        "rankers": [
+            {
+                "name": name, "color": color, "note": side, "words": f"{name} {side}",
+                "answered": places, "before": before, "moved": changed,
+                "attended": most_attended(weights),
+            }
+            for (side, places, changed), weights in zip(columns, sides, strict=True)
+        ],
+    }  # fmt: skip
+
+
+def _places(scores: np.ndarray) -> list[int | None]:
+    """Position of each document by its score, from 0; None of a document without one."""
+    order = np.argsort(-scores, kind="stable")
+    place = dict(zip(order.tolist(), range(len(order)), strict=True))
+    return [None if np.isnan(score) else place[at] for at, score in enumerate(scores)]
+
+
 def _answer_of(work: str, query_list: List, **more: Any) -> Any:
     return scoring.resident().ask(f"{WORK}:{work}", query_list.question() | more)
 
 
 CHART = "attention map"
 LOOKS = {"both": "side by side", "difference": "difference"}
+ROUNDING = 1e-5
+"""Difference of scores that is not drawn as a move."""
+
 MOST_CELLS = 100
 """Documents, points or units drawn along an axis; the first ones of longer lists."""
 

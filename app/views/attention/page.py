@@ -1,6 +1,7 @@
 """The page Attention: a ranker's weights in one list, and the effect of the input order."""
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -13,7 +14,7 @@ from shuffleproof.app import address, captions, proposals, scoring, selection, s
 from shuffleproof.app.figures import attention as figure
 from shuffleproof.app.figures.text import alt_text
 from shuffleproof.app.plain import escaped
-from shuffleproof.app.study import parts
+from shuffleproof.app.study import cards, parts
 from shuffleproof.app.study.picture import OnClick, chart
 from shuffleproof.app.study.shown_list import query_choice, recipe_words
 from shuffleproof.app.views.attention import export
@@ -26,6 +27,7 @@ from shuffleproof.app.views.attention.map import (
     Overview,
     View,
     WantedMap,
+    attention_cards,
     heads,
     lay_out,
     looked_at,
@@ -35,8 +37,9 @@ from shuffleproof.app.views.attention.map import (
     pair_in_address,
     take,
 )
-from shuffleproof.app.views.attention.sentences import summary, verdict
+from shuffleproof.app.views.attention.sentences import is_uniform, summary, verdict
 from shuffleproof.core.answers.list_edit import ListEdit, offered_families
+from shuffleproof.core.answers.shown_order import ShownOrder
 from shuffleproof.core.answers.trained_rankers import (
     TrainedRanker,
     in_order_of_arrival,
@@ -106,32 +109,81 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
         query_list, ranker = _list(data, labels, default)
         change = _change()
         seen = overview(query_list, ranker.key, str(change))
-        wanted = _last_map(seen)
-        _chosen_in("sorting", list(SORTED))
+    with notices:
+        state.instead("query", no_query, query_list.query)
+        state.instead("ranker", no_ranker, display_names(labels)[ranker.label])
+    numbers, pictures = heads(query_list, ranker.key)
+    wanted = _last_map(seen)
+    weights = maps(query_list, ranker.key, str(change), wanted)
+    with picture:
+        uniform = is_uniform(numbers, len(seen.documents))
+        answer = verdict(ranker.label, seen.reads, change, seen.changes, uniform=uniform)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.button(
+                "Shuffle", icon=":material/shuffle:", on_click=_shuffle_again, args=(change,),
+                type="primary",
+                help="Show the documents in another random order; prior ranks stay.",
+            )  # fmt: skip
+            with st.container():
+                parts.headline(answer)
+        _cards(query_list, ranker, change, seen)
+    parts.note(_caption(query_list, seen, change), notes)
+    parts.finding(summary(ranker.label, numbers, len(seen.documents)))
+    _attended(seen, weights, wanted)
+    cell = pair_in_address("cell", weights[0].shape)
+    _chosen_in("look", list(LOOKS))
+    _chosen_in("sorting", list(SORTED))
+    view = View(st.session_state["look"], st.session_state["sorting"], cell)
+    if place := parts.fold(
+        "Matrix of weights, head by head", "matrix", expanded=_is_matrix_asked()
+    ):
+        with place:
+            view = _matrix(query_list, seen, weights, wanted, cell)
+            _heads(numbers, pictures, wanted)
+    map_ = lay_out(seen, weights, wanted, view)
+    export.row(export.ExportedView(query_list, ranker, wanted, str(change), view), map_)
+
+
+def _is_matrix_asked() -> bool:
+    """True if the address names a choice of the matrix."""
+    return any(name in st.query_params for name in ("cell", "map", "block", "head", "look"))
+
+
+def _cards(
+    query_list: scoring.List, ranker: TrainedRanker, change: ListEdit, seen: Overview
+) -> None:
+    """Draw the list and the ranking before and after the change, with arcs of attention."""
+    main = WantedMap(seen.kinds[0][0], 0, None)
+    sides = maps(query_list, ranker.key, str(change), main)
+    drawn = attention_cards(ranker.label, seen, sides, change.words().removeprefix("shown "))
+    with st.container(key="cards_place"):
+        cards.draw(drawn, "attention cards", _arrange, partial(_shuffle_again, change))
+
+
+def _arrange(order: Sequence[int]) -> None:
+    st.session_state["change"] = str(ShownOrder.by_hand(order))
+
+
+def _matrix(
+    query_list: scoring.List, seen: Overview, weights: tuple[np.ndarray, np.ndarray],
+    wanted: WantedMap, cell: tuple[int, int] | None,
+) -> View:  # fmt: skip
+    """Draw the matrix of weights with its choices; return them."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        look = st.segmented_control(
+            "View", list(LOOKS), key="look", required=True, format_func=LOOKS.__getitem__
+        )
         sorting: Sorting = st.selectbox(
             "Sorted by", list(SORTED), format_func=SORTED.__getitem__, key="sorting"
         )
         _map_choice(seen, wanted)
-    with notices:
-        state.instead("query", no_query, query_list.query)
-        state.instead("ranker", no_ranker, display_names(labels)[ranker.label])
-    weights = maps(query_list, ranker.key, str(change), wanted)
-    cell = pair_in_address("cell", weights[0].shape)
-    with picture:
-        answer = verdict(ranker.label, seen.reads, change, seen.changes)
-        parts.headline(answer)
-        view = View(_change_in_words(change), sorting, cell)
-        map_ = lay_out(seen, weights, wanted, view)
-        drawn = figure.heat(map_.cells)
-        _picture(drawn, map_, view)
-    parts.note(_caption(query_list, seen, change, wanted), notes)
+    view = View(str(look), sorting, cell)
+    map_ = lay_out(seen, weights, wanted, view)
+    _picture(figure.heat(map_.cells), map_, view)
+    parts.note(f"{wanted.words(*seen.size(wanted.kind))}. Amber marks: relevant documents.")
     if cell is not None:
         opened_cell(query_list, seen, weights, wanted, cell)
-    _attended(seen, weights, wanted)
-    numbers, pictures = heads(query_list, ranker.key)
-    parts.finding(summary(ranker.label, numbers, len(seen.documents)))
-    _heads(numbers, pictures, wanted)
-    export.row(export.ExportedView(query_list, ranker, wanted, str(change), view), drawn, map_)
+    return view
 
 
 def _first(rankers: Sequence[TrainedRanker]) -> TrainedRanker:
@@ -257,21 +309,6 @@ def _map_choice(seen: Overview, wanted: WantedMap) -> None:
         parts.note(wanted.of.summary)
 
 
-def _change_in_words(change: ListEdit) -> str:
-    """Draw the switch between before, after and difference, and the button that shuffles."""
-    _chosen_in("look", list(LOOKS))
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        look = st.segmented_control(
-            "View", list(LOOKS), key="look", required=True, format_func=LOOKS.__getitem__,
-            label_visibility="collapsed",
-        )  # fmt: skip
-        st.button(
-            "Shuffle", icon=":material/shuffle:", on_click=_shuffle_again, args=(change,),
-            help="Show the documents in another random order; prior ranks stay.",
-        )  # fmt: skip
-    return str(look)
-
-
 def _shuffle_again(change: ListEdit) -> None:
     seed = change.order.argument if change.order and change.order.kind == "shuffled" else 0
     st.session_state["change"] = f"shuffled:{seed + 1}"
@@ -296,16 +333,13 @@ def _picture(drawn: go.Figure, map_: MapLayout, view: View) -> None:
         st.caption(f"The map is flat: colours begin at its smallest weight, {low:.3g}.")
 
 
-def _caption(query_list: scoring.List, seen: Overview, change: ListEdit, wanted: WantedMap) -> str:
-    relevant = int((seen.labels > 0).sum())
-    moves = ((seen.gone, "taken out, empty in the map"), (seen.came, "added, left out"))
+def _caption(query_list: scoring.List, seen: Overview, change: ListEdit) -> str:
+    moves = ((seen.gone, "taken out"), (seen.came, "added, left out"))
     moved = "".join(f" · {counted(count, 'document')} {what}" for count, what in moves if count)
     return (
-        f"Query {query_list.query}, {counted(len(seen.documents), 'document')}, {relevant} of them "
-        f"relevant (amber marks) · {wanted.words(*seen.size(wanted.kind))} · "
-        f"change: the list {change.words()}"
-        f"{moved}. The largest change is that over all blocks and heads; documents are matched by "
-        "identity."
+        f"Query {query_list.query}, {counted(len(seen.documents), 'document')} · change: the list "
+        f"{change.words()}{moved}. Arcs lead from the marked document to the five that it attends "
+        "to most; width: weight. The largest change is that over all blocks and heads."
     )
 
 

@@ -15,6 +15,9 @@ from shuffleproof.core.words import counted
 MAIN = ("documents", "through", "paths")
 """Main map of a ranker, whichever of these it has."""
 
+UNIFORM = 0.8
+"""Effective neighbours as a share of the list from which attention is nearly uniform."""
+
 ROUNDING = 1e-5
 """Largest difference of weights in [0, 1] that float32 rounding explains."""
 
@@ -53,8 +56,24 @@ def summary(ranker: str, heads: pd.DataFrame, documents: int) -> str:
     )
 
 
+def is_uniform(heads: pd.DataFrame, documents: int) -> bool:
+    """True if a document draws on nearly all documents alike, mean over the heads.
+
+    Args:
+        heads: as for `summary`.
+        documents: length of the list.
+    """
+    main = heads[heads["map"].isin(MAIN)]
+    return bool(main["neighbours"].mean() >= UNIFORM * documents)
+
+
 def verdict(
-    ranker: str, reads: Sequence[str], change: ListEdit, changes: Sequence[tuple[str, int, float]]
+    ranker: str,
+    reads: Sequence[str],
+    change: ListEdit,
+    changes: Sequence[tuple[str, int, float]],
+    *,
+    uniform: bool = False,
 ) -> Headline:
     """The effect of a change on the weights of one list, matched by document.
 
@@ -64,6 +83,7 @@ def verdict(
         change: change of the list.
         changes: (kind, block, largest change of one cell) of all maps; only distributions count
             here, not single gates or parts of a score.
+        uniform: True if the weights are nearly equal.
 
     >>> said = verdict("setrank-msab", ("features",), ListEdit.parse("-initial"),
     ...                [("documents", 0, 3e-8)])
@@ -75,15 +95,15 @@ def verdict(
     kind, block, largest = max(weights, key=lambda change_of: change_of[2])
     name, what = RankerName.of(ranker).display, change.change_name
     reads_it = any(READ_AS[touched] in reads for touched in change.touches)
+    nearly = " It is nearly uniform." if uniform else ""
     if largest < ROUNDING:
         text = f"Changing the {what} leaves {name}'s attention unchanged"
         return Headline(
-            f"{text} (largest difference {amount(largest)}, rounding).", ROBUST, WEIGHTS
+            f"{text} (largest difference {amount(largest)}, rounding).{nearly}", ROBUST, WEIGHTS
         )
     several = {at for name, at, _ in changes if name == kind} != {0}
     place = f" ({KINDS[kind].words}{f', block {block + 1}' if several else ''})"
     text = f"Changing the {what} changes {name}'s attention by up to {amount(largest)}{place}"
     if not reads_it:
         text += f", although {name} declares not to read it"
-    text += "."
-    return Headline(text, FAILS, WEIGHTS)
+    return Headline(f"{text}.{nearly}", FAILS, WEIGHTS)

@@ -38,7 +38,7 @@ def test_without_changes_only_the_order_differs(judged):
 
 def test_documents_leave_and_copies_follow_their_originals(judged):
     changes = DocumentChanges.parse(["removed:0", "copied:3", "removed:2"])
-    assert changes.shown(REVERSED, 5) == [4, 3, 5, 1]
+    assert changes.arranged(REVERSED, 5) == [4, 3, 5, 1]
     after = changes.of(judged, REVERSED)
     assert np.array_equal(features(after, slice(None)), features(judged, [4, 3, 3, 1]))
     labels = judged.dataset.labels[judged.lists.rows]
