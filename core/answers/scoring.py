@@ -108,9 +108,9 @@ def score_query(item: Mapping[str, Any]) -> dict[str, Any]:
             `changes`, texts of `DocumentChanges`, which apply to the last order.
 
     Returns:
-        By ranker: `scores` (one row an order, one value a document, in the order of the initial
-        ranking, copies last, None where it is not in the list), `floor` (how far arithmetic
-        carries each document's score), `reads`, and `quality`, NDCG@10 of every order.
+        By ranker: `scores` (one row an order, one value a document), `floor` (how far arithmetic
+        carries each document's score), `reads`, and `quality`, NDCG@10 of every order. Documents
+        have the order of the initial ranking, copies last; None where one is not in the list.
 
     Raises:
         DataError: the test part has no such query.
