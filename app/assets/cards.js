@@ -91,7 +91,7 @@ class Column {
       const curve = `M0 ${y(row)} C${bulge} ${y(row)} ${bulge} ${y(other)} 0 ${y(other)}`;
       path.setAttribute("d", curve);
       path.style.d = `path("${curve}")`; // moves with the cards
-      path.style.strokeWidth = Math.max(0.75, (6 * weight) / largest);
+      path.style.strokeWidth = Math.max(1.2, (6 * weight) / largest);
     });
     this.cards.forEach((card, other) => {
       card.classList.toggle("attending", other === row);
