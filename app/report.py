@@ -34,7 +34,10 @@ TEMPLATES: Mapping[type[sections.Section], str] = {
 
 def report(studies: Sequence[Path]) -> str:
     """Report of stored studies (their directories), in input order."""
-    parts = [_study(directory) for directory in studies]
+    parts = [
+        f"<h2>{html.escape(study_title(directory))}</h2>{study_html(directory)}"
+        for directory in studies
+    ]
     return (
         "<!doctype html><html lang='en'><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width'>"
@@ -44,13 +47,17 @@ def report(studies: Sequence[Path]) -> str:
     )
 
 
-def _study(directory: Path) -> str:
+def study_html(directory: Path) -> str:
+    """Sections, methods and recipe of one stored study; the page has Plotly."""
     result = StudyResult.open(directory)
-    question = study_kind(result.recipe)
-    shown = sections.sections_of(question.sections_module(), result, sections.View())
-    body = "".join(map(section_html, shown))
-    head = f"<h2>{html.escape(question.title)}</h2>"
-    return head + body + _methods(result) + _recipe(result)
+    module = study_kind(result.recipe).sections_module()
+    shown = sections.sections_of(module, result, sections.View())
+    return "".join(map(section_html, shown)) + _methods(result) + _recipe(result)
+
+
+def study_title(directory: Path) -> str:
+    """Question that a stored study answers."""
+    return study_kind(StudyResult.open(directory).recipe).title
 
 
 def section_html(section: sections.Section) -> str:

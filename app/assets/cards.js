@@ -4,6 +4,7 @@
 const ROW = 30;
 const SVG = "http://www.w3.org/2000/svg";
 const PAUSE = 900;
+const FIXED_HINT = "Arcs: where the marked document attends. Point at another card to mark it.";
 const HINT = "Drag a card, or press Alt with ↑ or ↓. Arcs: where the marked document attends.";
 const SHUFFLES = 20;
 
@@ -129,7 +130,8 @@ class Hand {
     list.addEventListener("keydown", (event) => this.press(event));
   }
 
-  show(order, documents, editable) {
+  show(order, documents, editable, fixed = false) {
+    this.fixed = fixed; // a recorded list: no other order can be answered
     this.order = [...order];
     this.documents = documents;
     this.editable = editable;
@@ -174,7 +176,7 @@ class Hand {
 
   take(event) {
     const card = event.target.closest("li");
-    if (!card || event.button) return;
+    if (!card || event.button || this.fixed) return;
     const what = event.target.dataset.what;
     if (what) return this.edited([what, this.column.cards.indexOf(card)]);
     if (event.pointerType === "touch" && !event.target.closest(".place")) return; // it scrolls
@@ -215,6 +217,7 @@ class Hand {
     const at = this.order.indexOf(this.focused);
     const to = at + step;
     if (to < 0 || to >= this.order.length) return;
+    if (event.altKey && this.fixed) return;
     if (event.altKey) this.move(this.focused, to);
     else this.focused = this.order[to];
     this.place();
@@ -283,7 +286,7 @@ const build = (root, ask) => {
   graphs.hidden = true;
   const shown = new Column(body);
   shown.head.textContent = "Shown";
-  const state = { body, graphs, spoken, shown, rankers: [], left: 0, timer: 0, attending: null };
+  const state = { body, graphs, hint, spoken, shown, rankers: [], left: 0, timer: 0, attending: null };
   const over = (event) => {
     const card = event.target.closest?.("li");
     if (!card || card.classList.contains("held")) return;
@@ -334,7 +337,8 @@ const draw = (state, data) => {
   documents.ids.forEach((_, row) => {
     state.shown.write(row, documents, false, arrow(earlier.get(row), places.get(row)));
   });
-  state.hand.show(shown, documents, data.editable);
+  state.hand.show(shown, documents, data.editable, data.fixed);
+  state.hint.textContent = data.fixed ? FIXED_HINT : HINT;
   while (state.rankers.length > rankers.length) state.rankers.pop().section.remove();
   while (state.rankers.length < rankers.length) state.rankers.push(new Column(state.body, true));
   state.graphs.replaceChildren();

@@ -357,6 +357,15 @@ demo work:demo : train and test four rankers on the sample, in minutes
     $ demo
     $ demo --llm smollm2
 
+publish work:publish : write a static site of studies and a shuffle
+    out path : folder of the site
+    --data =sample : data set of the studies and the shuffle (default sample)
+    --studies : keys, comma-separated (default: the newest of each kind)
+    --queries : test queries of the shuffle, comma-separated (default: an example)
+    --cards path in FOLDER : folder of card.json files, for the leaderboard
+    $ publish site
+    $ publish site --data mine --queries 599,606 --cards cards
+
 app work:app : open the dashboard
     --host =127.0.0.1 : address of the server (default 127.0.0.1)
     --port port in PORT =8501 : port of the server (default 8501)
@@ -370,7 +379,7 @@ OWN = "options"
 SECTIONS = {
     "start": "demo app",
     "rankers": "list train tune certify bring runs ingest-reranks",
-    "studies": "study check selftest export library",
+    "studies": "study check selftest export publish library",
     "data sets": "ingest doctor",
     "preferences": "ingest-preferences consistency aggregate judge",
     "text collections": "ingest-collection doctor-collection search candidates",

@@ -1,16 +1,18 @@
-"""Commands `demo` and `app`."""
+"""Commands `demo`, `publish` and `app`."""
 
 import argparse
+import json
 import os
 import socket
 import sys
 import time
 from pathlib import Path
+from subprocess import run
 
 from shuffleproof.core.cli.answer import Answer, warn
 from shuffleproof.core.cli.open import run_shown, store_of
 from shuffleproof.core.cli.studies import answer_of, report, text_of
-from shuffleproof.core.errors import UsageError
+from shuffleproof.core.errors import DataError, UsageError
 from shuffleproof.core.execution.executor import configured
 from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.perturb.levels import levels_of
@@ -18,11 +20,13 @@ from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.kinds.initial_ranking.question import InitialRanking
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.workbench import Workbench
+from shuffleproof.core.words import counted
 
 DEMO = ("lambdamart", "dlcm", "setrank-imsab", "setrank-imsab-init")
 FAMILY = "transpositions"
 DRAWS = 10
 PERMUTATIONS = 20
+REMEDY = "`shuffleproof list` and `library list` print the names that are there."
 
 
 def demo(arguments: argparse.Namespace) -> Answer:
@@ -54,6 +58,37 @@ def demo(arguments: argparse.Namespace) -> Answer:
         "seconds": time.perf_counter() - start,
     }
     return Answer(answer)
+
+
+def publish(arguments: argparse.Namespace) -> Answer:
+    """`publish`: a static site of stored studies, a recorded shuffle and a leaderboard."""
+    store, data = store_of(arguments), arguments.data
+    if arguments.studies:
+        studies = [store.resolve(name, "study") for name in arguments.studies.split(",")]
+    else:
+        newest = {
+            str(study.recipe["kind"]): study
+            for study in sorted(store.artefacts("study"), key=lambda study: study.created)
+            if study.facts.get("data") == data
+        }
+        studies = [*newest.values()]
+    settings = {
+        "data": data, "queries": arguments.queries.split(",") if arguments.queries else [],
+        "studies": [str(study.path) for study in studies],
+        "cards": arguments.cards and str(arguments.cards),
+    }  # fmt: skip
+    words = ["-P", "-m", "shuffleproof.app.publish", str(arguments.out), json.dumps(settings)]
+    environment = os.environ | {"SHUFFLEPROOF_HOME": str(store.root.resolve())}
+    finished = run(
+        [sys.executable, *words], capture_output=True, text=True, check=False, env=environment
+    )
+    if finished.returncode:
+        reason = (finished.stderr.strip().splitlines() or ["its process ended"])[-1]
+        raise DataError(str(arguments.out), f"no site was written ({reason})", REMEDY)
+    files = finished.stdout.split()
+    size = sum((arguments.out / name).stat().st_size for name in files)
+    text = f"{arguments.out / 'index.html'}: {counted(len(files), 'file')}, {size / 1e6:.1f} MB."
+    return Answer({"files": files, "bytes": size}, text)
 
 
 def _check_free(host: str, port: int) -> None:

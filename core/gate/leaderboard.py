@@ -1,0 +1,124 @@
+"""Leaderboard of robustness cards: rankers of `card.json` files, compared query by query."""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float64
+
+from shuffleproof.core.errors import DataError
+from shuffleproof.core.gate.card_file import CardFile, read_card
+from shuffleproof.core.rankers.name import INITIAL, RankerName
+from shuffleproof.core.studies.paired_differences import mean_differences
+
+LEVEL = 0.05
+"""Largest p of two rankers that do not share a rank, adjusted by Holm."""
+
+
+def standings(folder: Path) -> pd.DataFrame:
+    """Rankers of all cards in a folder and its subfolders, the best first within each group.
+
+    Cards of the same lists, measure and perturbations are one group: their rankers are compared
+    by paired t tests on the mean over all perturbations, each at its highest level. A ranker's
+    ranks are those that the tests leave open.
+
+    Args:
+        folder: folder of card.json files.
+
+    Returns:
+        Columns group, card, ranker, unchanged, perturbed, kept (perturbed by unchanged), worst
+        (perturbation of the lowest mean), worst_mean, first, last (ranks from 1) and queries.
+
+    Raises:
+        DataError: the folder has no card, or a file in it is none.
+    """
+    paths = sorted(folder.rglob("*.json"))
+    if not paths:
+        raise DataError(str(folder), "it has no card.json", "Put `study card --out` files there.")
+    groups: dict[tuple[object, ...], dict[str, tuple[str, CardFile, str]]] = {}
+    for path in paths:
+        card = read_card(path)
+        for measure in card.measures:
+            members = groups.setdefault(_group(card, measure), {})
+            for name, ranker in card.rankers.items():
+                known = (str(path.relative_to(folder)), card, name)
+                members.setdefault(INITIAL if name == INITIAL else ranker.digest, known)
+    frames = [_ranked(key, members) for key, members in groups.items()]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _group(card: CardFile, measure: str) -> tuple[object, ...]:
+    """Everything that two cards must share to be compared."""
+    levels = tuple(sorted(_highest(card, measure).items()))
+    return card.data["name"], measure, card.lists["digest"], card.queries, card.draws, levels
+
+
+def _highest(card: CardFile, measure: str) -> Mapping[str, float]:
+    """Highest level of every perturbation."""
+    levels: dict[str, float] = {}
+    for _, of, family, level in card.conditions:
+        if of == measure and level > 0:
+            levels[family] = max(level, levels.get(family, level))
+    return levels
+
+
+def _ranked(
+    key: tuple[object, ...], members: Mapping[str, tuple[str, CardFile, str]]
+) -> pd.DataFrame:
+    """Rows of one group."""
+    data, measure = str(key[0]), str(key[1])
+    rows, values = [], []
+    for place, card, name in members.values():
+        unchanged = _unchanged(card, name, measure)
+        by_family = {
+            family: card.conditions[name, measure, family, level].astype(np.float64)
+            for family, level in _highest(card, measure).items()
+            if (name, measure, family, level) in card.conditions
+        }
+        perturbed = np.mean([*by_family.values()], axis=0) if by_family else unchanged
+        means = {family: float(np.nanmean(each)) for family, each in by_family.items()}
+        worst = min(means, key=means.__getitem__, default="")
+        start, end = float(np.nanmean(unchanged)), float(np.nanmean(perturbed))
+        values.append(perturbed)
+        rows.append({
+            "group": f"{data}, {measure}", "card": place, "ranker": RankerName.of(name).display,
+            "unchanged": start, "perturbed": end, "kept": end / start if start else np.nan,
+            "worst": worst, "worst_mean": means.get(worst, end), "queries": len(card.queries),
+        })  # fmt: skip
+    frame = pd.DataFrame(rows)
+    frame["first"], frame["last"] = rank_intervals(np.array(values))
+    return frame.sort_values("perturbed", ascending=False, ignore_index=True)
+
+
+def _unchanged(card: CardFile, ranker: str, measure: str) -> Float64[np.ndarray, " queries"]:
+    """Values on unchanged lists."""
+    found = next(
+        values
+        for (name, of, _, level), values in card.conditions.items()
+        if (name, of, level) == (ranker, measure, 0)
+    )
+    return found.astype(np.float64)
+
+
+def rank_intervals(
+    values: Float64[np.ndarray, "rankers queries"],
+) -> tuple[Sequence[int], Sequence[int]]:
+    """First and last rank of each ranker that paired t tests leave open, adjusted by Holm.
+
+    >>> clear = np.linspace(0, 1, 20)[None] * 0.01 + np.array([[0.9], [0.5], [0.5001]])
+    >>> rank_intervals(clear + np.array([[0], [1], [-1]]) * np.tile([1e-3, -1e-3], 10))
+    ([1, 2, 2], [1, 3, 3])
+    """
+    pairs = list(combinations(range(len(values)), 2))
+    better, worse = np.zeros(len(values), int), np.zeros(len(values), int)
+    if pairs:
+        left, right = map(list, zip(*pairs, strict=True))
+        tests = mean_differences(values[left] - values[right])
+        for (one, other), mean, p in zip(pairs, tests["mean"], tests["p"], strict=True):
+            if p <= LEVEL:
+                winner, loser = (one, other) if mean > 0 else (other, one)
+                better[loser] += 1
+                worse[winner] += 1
+    return (better + 1).tolist(), (len(values) - worse).tolist()
