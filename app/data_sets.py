@@ -7,11 +7,14 @@ import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import services
-from shuffleproof.core.data import browse, examination
+from shuffleproof.app.plain import escaped
+from shuffleproof.app.study import parts
+from shuffleproof.core.data import advice, browse, examination
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.examination import Examination, FeatureFacts
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.mapped_file import PARTS
+from shuffleproof.core.errors import ArtefactError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.store.manifest import Artefact
@@ -40,6 +43,20 @@ def _examined(fingerprint: str) -> Examination:
     if examined is None:
         raise LookupError(fingerprint)
     return examined
+
+
+def draw_problems(data: str) -> None:
+    """Draw the number of problems that the doctor found in a data set, with a link to them."""
+    try:
+        examined = examination_of(services.data_set(data))
+    except ArtefactError:  # the data set is gone: the page shows the error
+        return
+    if examined is None:
+        return
+    found = [one for one in advice.merge_findings(examined.findings) if one.severity == "problem"]
+    if found:
+        label = f"The doctor found {counted(len(found), 'problem')} in {escaped(data)}"
+        parts.link("data", label, "error")
 
 
 def label_counts(examined: Examination) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from typing import Any
 
 import streamlit as st
 
-from shuffleproof.app import forms, proposals, selection, services, training
+from shuffleproof.app import data_sets, forms, proposals, selection, services, training
 from shuffleproof.app.plain import refusal
 from shuffleproof.app.proposals import Proposal
 from shuffleproof.app.study import job_panel, parts
@@ -141,6 +141,7 @@ class Form:
 @st.fragment
 def body(form: Form, data: str, shown: Artefact | None) -> None:
     """Draw the fields, the cost and the button."""
+    data_sets.draw_problems(data)
     page = _Page(form, data, shown)
     for row in form.rows:
         page.row(row)

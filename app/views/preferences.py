@@ -202,7 +202,7 @@ def _form(data: str) -> None:
             "This dashboard has no judge. Start it with:",
             icon=":material/gavel:",
         )
-        st.code(f"{judges.OFFERED}=http://127.0.0.1:8000/judge make app", language="bash")
+        st.code(f"{judges.OFFERED}=http://127.0.0.1:8000/judge shuffleproof app", language="bash")
         st.caption("Or call a judge from the shell:")
         st.code(
             f"shuffleproof judge {data}-judged --data {shlex.quote(data)} "

@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from shuffleproof.app import address, forms, jobs, proposals, state, training
+from shuffleproof.app import address, data_sets, forms, jobs, proposals, state, training
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import parts
 from shuffleproof.core.experiment.trainings import (
@@ -36,6 +36,7 @@ RUNS, DIGITS = "runs", 16
 def form(data: FitSize) -> None:
     """Draw the form; a control redraws only this fragment."""
     st.subheader("New training")
+    data_sets.draw_problems(data.data)
     names, preset, lists = _three(data)
     if not names:
         st.info("Choose at least one ranker.")

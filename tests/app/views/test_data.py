@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from shuffleproof.app import data_sets, services
 from shuffleproof.app.plain import JOINER
 from shuffleproof.core import jobs
-from shuffleproof.core.data import catalogue, display_texts
+from shuffleproof.core.data import catalogue, display_texts, examination
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
@@ -78,6 +78,25 @@ def test_the_sample_is_there_with_its_facts_findings_and_pictures(store):
     assert "without a relevant document" in plain(test)
     assert len(test.get("plotly_chart")) == 2
     assert [artefact.key.kind for artefact in store.artefacts()] == ["data", "examination"]
+
+
+def test_forms_repeat_that_the_doctor_found_problems(store, tmp_path):
+    def form():
+        import streamlit as st
+
+        from shuffleproof.app import data_sets
+
+        st.navigation([st.Page(lambda: None, url_path="data", title="Data")])
+        data_sets.draw_problems("mine")
+
+    path = tmp_path / "mine.txt"
+    path.write_text("".join(f"1 qid:{row // 6} 1:{row}\n" for row in range(90)))
+    (artefact,) = run_to_end(catalogue.ingest(path, "mine", store))
+    run_to_end(examination.examine(artefact, store))
+    shown = AppTest.from_function(form, default_timeout=60).run()
+    assert not shown.exception
+    (link,) = shown.get("page_link")
+    assert "The doctor found" in link.proto.label
 
 
 def test_a_finding_leads_to_its_queries_and_back(store):
