@@ -108,16 +108,10 @@ def _page(title: str, body: str, *, plotly: bool = False) -> str:
 
 def _shuffle(data: str, queries: Sequence[str]) -> str:
     """The shuffle with recorded answers; empty if no two rankers can be compared."""
-    described = scoring.describe(data)
-    pair = contrast(scoring.rankers_of(described))
-    if len(pair) < 2:
+    shuffles = recorded_shuffles(data, queries)
+    if not shuffles:
         return ""
-    recipe = list_recipes(pair)[0]
-    lists = [
-        scoring.List(data, described.test, recipe, query)
-        for query in queries or [described.example_query]
-    ]
-    recorded = json.dumps([_recorded(one, tuple(pair)) for one in lists], ensure_ascii=False)
+    recorded = json.dumps(shuffles, ensure_ascii=False)
     recorded = recorded.replace("</", "<\\/")  # a title must not end the script
     script = _asset("cards.js").replace("export default ", "")
     return (
@@ -128,6 +122,24 @@ def _shuffle(data: str, queries: Sequence[str]) -> str:
         f"<script type='application/json' id='recorded'>{recorded}</script>"
         f"<script>{script}\n{_asset('recorded.js')}</script>"
     )
+
+
+def recorded_shuffles(data: str, queries: Sequence[str]) -> list[list[dict[str, Any]]]:
+    """Cards of every query in every recorded order; empty if no two rankers can be compared.
+
+    Args:
+        data: name of the data set.
+        queries: ids of test queries; none: the example query.
+    """
+    described = scoring.describe(data)
+    pair = contrast(scoring.rankers_of(described))
+    if len(pair) < 2:
+        return []
+    recipe = list_recipes(pair)[0]
+    return [
+        _recorded(scoring.List(data, described.test, recipe, query), tuple(pair))
+        for query in queries or [described.example_query]
+    ]
 
 
 def _recorded(query_list: scoring.List, rankers: tuple[TrainedRanker, ...]) -> list[dict[str, Any]]:

@@ -47,6 +47,7 @@ INSTEAD = {
 ELSEWHERE = {
     "make ": "the fresh machine itself",
     "demo": "tests/core/cli/test_sample.py",
+    "publish": "tests/app/test_publish.py",
     "app": "tests/app/test_server.py",
     "check ": "tests/core/gate/test_check.py",
     "bring onnx": "tests/core/rankers/test_model_files.py",
