@@ -88,7 +88,7 @@ def links(pages: Mapping[str, StreamlitPage]) -> None:
     On phones Streamlit draws the links.
     """
     if place() == "hidden":
-        with st.sidebar.container(key="links", gap=None):
+        with st.sidebar.container(key="links", gap="xxsmall"):
             for page in NAVIGATION[:-1]:
                 st.page_link(pages[page.path], width="stretch")
 
@@ -126,7 +126,7 @@ def _search() -> None:
     """Open the results, and empty the search box."""
     text, st.session_state["search"] = st.session_state["search"], ""
     if text.strip():
-        tabs.go("search", {"find": text.strip()})
+        tabs.go("search", {"for": text.strip()})
 
 
 def progress_words(job: Job) -> str:

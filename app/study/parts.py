@@ -198,7 +198,7 @@ def link(
 
 def page_at(path: str, title: str = "elsewhere") -> StreamlitPage:
     """Page of the navigation, by its path."""
-    return st.Page(_elsewhere, title=title, url_path=path)
+    return st.Page(_elsewhere, title=title, url_path=path, default=not path)
 
 
 def _elsewhere() -> None:

@@ -11,7 +11,7 @@ from itertools import groupby
 import numpy as np
 import streamlit as st
 
-from shuffleproof.app import captions, data_sets, services, sidebar, state, study_access, terms
+from shuffleproof.app import captions, data_sets, services, sidebar, state, study_access
 from shuffleproof.app.navigation import EVERY, PAGES, SEARCH
 from shuffleproof.app.plain import escaped, escaped_sentence
 from shuffleproof.app.study import parts
@@ -74,7 +74,7 @@ def page() -> None:
         st.warning(escaped(f"There is no page at /{path}."), icon=":material/link_off:")
     usual = "" if path in EVERY else path.replace("-", " ")
     text = st.text_input(
-        "Search for", value=usual, key="find", bind="query-params",
+        "Search for", value=usual, key="for", bind="query-params",
         placeholder="Words, or the id of a query or document",
     )  # fmt: skip
     found = results(text, state.data()) if text.strip() else {}
@@ -119,7 +119,7 @@ def _everywhere() -> Iterator[Result]:
             yield Result("page", f"{page.title}: {page.about}", page.path)
     for term in TERMS:
         forms = " ".join(term.forms)
-        yield Result("term", term.name, "glossary", words=forms, note=terms.term_text(term))
+        yield Result("term", term.name, "glossary", words=forms, note=escaped(term.meaning))
 
 
 @services.until_stored()
