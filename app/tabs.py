@@ -25,7 +25,7 @@ def open_tab(page: Page) -> Page:
 
 def draw(page: Page) -> None:
     """Draw a page: the choice of its tabs, if it has any, then the open one."""
-    tab, key = open_tab(page), f"tabs of {page.path}"
+    tab, key = open_tab(page), f"tabs_{page.path}"
     context = get_script_run_ctx()
     if tab is page or context is None:
         tab.draw()

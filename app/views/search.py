@@ -6,7 +6,6 @@ It is also shown at an unknown address.
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import groupby
 
 import numpy as np
 import streamlit as st
@@ -26,6 +25,7 @@ from shuffleproof.core.words import counted
 SHOWN = 8
 """Results of a kind and rank."""
 
+KINDS = ("page", "term", "data set", "ranker", "study", "query", "document")
 RANKS = ("Whole words", "Beginnings of words", "Parts of words")
 WORD = re.compile(r"\w+")
 
@@ -80,43 +80,44 @@ def page() -> None:
     found = results(text, state.data()) if text.strip() else {}
     if text.strip() and not found:
         st.info("Nothing fits. Try another word.", icon=":material/search_off:")
-    for at, hits in found.items():
-        st.subheader(RANKS[at], anchor=False)
-        for kind, of_kind in groupby(hits, lambda hit: hit.kind):
-            _draw(kind, list(of_kind))
-    if not found:
-        for page in filter(SEARCH.__ne__, PAGES.values()):
-            parts.link(page.path, f"{page.title}: {page.about}")
+    with st.container(key="links_found", gap="xxsmall"):
+        for at, hits in found.items():
+            st.subheader(RANKS[at], anchor=False)
+            for kind in KINDS:
+                _draw([hit for hit in hits if hit.kind == kind])
+        for result in _pages() if not found else ():
+            parts.link(result.path, result.text)
 
 
-def _draw(kind: str, hits: list[Result]) -> None:
-    with st.container(gap="xxsmall"):
-        for hit in hits[:SHOWN]:
-            parts.link(hit.path, escaped_sentence(f"{hit.text} · {hit.kind}"), query=hit.query)
-            if hit.note:
-                st.caption(hit.note)
-        if len(hits) > SHOWN:
-            st.caption(f"and {counted(len(hits) - SHOWN, kind)} more; add a word.")
+def _draw(hits: list[Result]) -> None:
+    for hit in hits[:SHOWN]:
+        parts.link(hit.path, escaped_sentence(f"{hit.text} · {hit.kind}"), query=hit.query)
+        if hit.note:
+            st.caption(hit.note)
+    if len(hits) > SHOWN:
+        st.caption(f"and {counted(len(hits) - SHOWN, hits[0].kind)} more; add a word.")
 
 
 def results(sought: str, data: str) -> dict[int, list[Result]]:
-    """Results by rank, best first, those of a kind together.
+    """Results by rank, best first.
 
     Args:
         sought: words, in any order.
         data: data set whose queries and documents are searched.
     """
     by_rank: dict[int, list[Result]] = {}
-    for result in (*_everywhere(), *_stored(), *_within(data, sought)):
+    for result in (*_pages(), *_terms(), *_stored(), *_within(data, sought)):
         if (at := rank(sought, f"{result.text} {result.words}")) is not None:
             by_rank.setdefault(at, []).append(result)
     return dict(sorted(by_rank.items()))
 
 
-def _everywhere() -> Iterator[Result]:
-    for page in PAGES.values():
-        if page is not SEARCH:
-            yield Result("page", f"{page.title}: {page.about}", page.path)
+def _pages() -> Iterator[Result]:
+    for page in filter(SEARCH.__ne__, PAGES.values()):
+        yield Result("page", f"{page.title}: {page.about}", page.path)
+
+
+def _terms() -> Iterator[Result]:
     for term in TERMS:
         forms = " ".join(term.forms)
         yield Result("term", term.name, "glossary", words=forms, note=escaped(term.meaning))
