@@ -62,7 +62,7 @@ class Column {
 
   put(row, place) {
     this.cards[row].style.transform = `translateY(${place * ROW}px)`;
-    this.cards[row].children[0].textContent = place + 1;
+    this.cards[row].children[0].dataset.text = place + 1;
   }
 
   write(row, documents, moved, change) {
@@ -73,7 +73,7 @@ class Column {
     const title = documents.title?.[row];
     name.classList.toggle("titled", Boolean(title));
     write(name.firstChild, title || documents.ids[row], this.links && documents.url?.[row]);
-    far.textContent = change;
+    far.dataset.text = change;
     card.classList.toggle("relevant", documents.labels[row] > 0);
     card.classList.toggle("moved", moved);
     card.title = called(documents, row);
@@ -111,7 +111,7 @@ class Hand {
       card.setAttribute("aria-label", `${what}, place ${place + 1} of ${this.order.length}`);
       card.tabIndex = row === this.focused ? 0 : -1;
       if (row !== except) this.column.put(row, place);
-      else card.children[0].textContent = place + 1;
+      else card.children[0].dataset.text = place + 1;
     });
     if (!this.order.includes(this.focused)) {
       this.focused = this.order[0];
