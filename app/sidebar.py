@@ -7,7 +7,7 @@ is drawn again, with a toast.
 from collections.abc import Mapping
 from functools import partial
 from typing import Literal
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import unquote, urlencode, urlsplit
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
@@ -66,7 +66,7 @@ def place() -> Literal["sidebar", "hidden"]:
 
 def shown_page() -> Page:
     """Page in the address, also behind a proxy; the search for an unknown one."""
-    path = urlsplit(str(st.context.url or "")).path.strip("/")
+    path = unquote(urlsplit(str(st.context.url or "")).path).strip("/ ")
     below = str(st.get_option("server.baseUrlPath")).strip("/")
     return navigation.page_at("" if path == below else path.rpartition("/")[2])
 
