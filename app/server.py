@@ -339,7 +339,7 @@ def main(given: Sequence[str]) -> None:
 
 def _going_on() -> str:
     """Message about jobs that outlive the server; empty if there are none."""
-    with suppress(JobError):  # the page Jobs shows the error
+    with suppress(JobError):  # the tab Jobs shows the error
         running = len(jobs_of(default_store()).list("running"))
         if running:
             go = "goes" if running == 1 else "go"

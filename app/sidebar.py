@@ -158,4 +158,4 @@ def _watch() -> None:
         st.error(refusal(error))
         return
     if len(active) > SHOWN:
-        st.caption(f"and {len(active) - SHOWN} more, on the page Jobs")
+        st.caption(f"and {len(active) - SHOWN} more, in the library, tab Jobs")
