@@ -152,7 +152,9 @@ def _resolved(
 ) -> Any:
     """Choice on this page; else the value in the address; else the default."""
     context = get_script_run_ctx()
-    page = context.page_script_hash if context and name not in EVERYWHERE else ""
+    page = ""
+    if context and name not in EVERYWHERE:
+        page = f"{context.page_script_hash} {says('tab')}"
     went_back = context is not None and context.is_history_navigation
     memory, carried = f"address of {name}", f"address carries {name}"
     before = st.session_state.get(memory)

@@ -1,144 +1,164 @@
-"""The pages: titles, paths, drawing functions and pinned address names."""
+"""The pages and their tabs: titles, addresses, modules and pinned address names."""
 
-import itertools
-
-from shuffleproof.app.sidebar import Page
-from shuffleproof.app.views import (
-    ablation,
-    card,
-    glossary,
-    group_shuffles,
-    initial_ranking,
-    initial_rankings,
-    invariance,
-    jobs,
-    one_query,
-    overview,
-    perturbations,
-    preferences,
-    presentation,
-    rerankers,
-    retrieval,
-    set_size,
-    tour,
-    tune,
-    worst_case,
-)
-from shuffleproof.app.views.attention import page as attention
-from shuffleproof.app.views.benchmark import page as benchmark
-from shuffleproof.app.views.data import page as data
-from shuffleproof.app.views.library import page as library
-from shuffleproof.app.views.outside import page as outside
-from shuffleproof.app.views.train import page as train
+from dataclasses import dataclass, replace
+from importlib import import_module
+from types import ModuleType
 
 STUDY = ("study", "show")
+CURVE = (*STUDY, "measure")
 
 
-SECTIONS = {
-    "Home": (
+@dataclass(frozen=True)
+class Page:
+    """One page, or one tab of a page.
+
+    Attributes:
+        title: title in the navigation.
+        path: path in the address, or name of the tab; empty: the first page.
+        module: module of `app/views` whose function `page` draws it; empty: tabs draw it.
+        about: purpose, in words that a user would search for.
+        pins: names that its address and link always hold, besides the data set.
+        docs: page of the documentation, without its ending.
+        tabs: tabs, the first of which opens by default.
+    """
+
+    title: str
+    path: str
+    module: str = ""
+    about: str = ""
+    pins: tuple[str, ...] = ()
+    docs: str = "studies"
+    tabs: tuple["Page", ...] = ()
+
+    @property
+    def view(self) -> ModuleType:
+        """Module that draws it, imported when it is needed."""
+        return import_module(f"shuffleproof.app.views.{self.module}")
+
+    def draw(self) -> None:
+        """Draw it."""
+        self.view.page()
+
+
+NAVIGATION = (
+    Page("Home", "", "overview", "the findings of the sample", ("order",), "install"),
+    Page("Your ranker", "your-ranker", tabs=(
         Page(
-            "Home", "", lambda: overview.page(TITLES), "the findings of the sample",
-            ("order",), "install",
-        ),
-        Page("Tour", "tour", tour.page, "five steps on the sample", ("step", "order"), "install"),
-        Page(
-            "Presentation", "present", lambda: presentation.page(TITLES), "findings on a projector",
-            ("study",),
-        ),
-        Page("Glossary", "glossary", glossary.page, "the terms of the field", docs="measures"),
-    ),
-    "Your ranker": (
-        Page(
-            "Your ranker", "outside", outside.page,
+            "Your ranker", "your-ranker", "outside.page",
             "test your own ranker: function, model, address, answers, scores, runs",
             docs="your-ranker",
         ),
         Page(
-            "Rerankers", "rerankers", rerankers.page,
-            "order, company and noise in the answers of rerankers",
-            STUDY, "your-ranker",
+            "Rerankers", "rerankers", "rerankers",
+            "order, company and noise in the answers of rerankers", STUDY, "your-ranker",
         ),
-    ),
-    "Data": (
-        Page("Data", "data", data.page, "upload, features, problems", docs="data-formats"),
-    ),
-    "Rankers": (
-        Page("Train", "train", train.page, "train a ranker, learning curves, runs", docs="rankers"),
-        Page("Tune", "tune", tune.page, "hyperparameter search on validation", docs="rankers"),
-    ),
-    "Stress tests": (
+    )),
+    Page("Data", "data", "data.page", "upload, features, problems", docs="data-formats"),
+    Page("Train", "train", tabs=(
         Page(
-            "Perturbations", "perturbations", perturbations.page,
-            "loss of each ranker under each perturbation",
-            (*STUDY, "measure"), "perturbations",
+            "Train", "train", "train.page", "train a ranker, learning curves, runs",
+            docs="rankers",
         ),
+        Page("Tune", "tune", "tune", "hyperparameter search on validation", docs="rankers"),
+    )),
+    Page("Query lab", "query-lab", tabs=(
         Page(
-            "Invariance", "invariance", invariance.page,
+            "Invariance", "invariance", "invariance",
             "shuffle a list and see which rankings change",
             ("query", "lists", "rankers", "before", "order"), "certificates",
         ),
         Page(
-            "One query", "query", one_query.page,
-            "one query under every perturbation",
+            "One query", "query", "one_query", "one query under every perturbation",
             ("study", "query", "measure"), "perturbations",
         ),
-        Page(
-            "Initial ranking", "initial-ranking", initial_ranking.page,
-            "a worse initial ranking, Figure 3 of SetRank",
-            (*STUDY, "measure"),
-        ),
-        Page(
-            "Set size", "set-size", set_size.page,
-            "longer lists than in training, Table 3 of SetRank",
-            (*STUDY, "measure"),
-        ),
-        Page(
-            "Several rankings", "initial-rankings", initial_rankings.page,
-            "several initial rankings, Table 4 of SetRank",
-            (*STUDY, "measure"),
-        ),
-        Page(
-            "Attention", "attention", attention.page, "which documents a ranker looks at",
-            ("query", "lists", "ranker", "change"), "papers",
-        ),
-        Page("Worst case", "worst-case", worst_case.page, "the worst permutation found", STUDY),
-        Page(
-            "Group shuffles", "group-shuffles", group_shuffles.page,
-            "GSF, its groups and shuffles", STUDY,
-        ),
+    )),
+    Page(
+        "Perturbations", "perturbations", "perturbations",
+        "loss of each ranker under each perturbation", CURVE, "perturbations",
     ),
-    "Results": (
+    Page("Curves", "curves", tabs=(
         Page(
-            "Benchmark", "benchmark", benchmark.page, "which ranker is best, paired tests",
+            "Initial ranking", "initial-ranking", "initial_ranking",
+            "a worse initial ranking, Figure 3 of SetRank", CURVE,
+        ),
+        Page(
+            "Set size", "set-size", "set_size",
+            "longer lists than in training, Table 3 of SetRank", CURVE,
+        ),
+        Page(
+            "Several initial rankings", "initial-rankings", "initial_rankings",
+            "no, one or several initial rankings, Table 4 of SetRank", CURVE,
+        ),
+        Page("Worst case", "worst-case", "worst_case", "the worst permutation found", STUDY),
+        Page(
+            "Group shuffles", "group-shuffles", "group_shuffles", "GSF, its groups and shuffles",
+            STUDY,
+        ),
+    )),
+    Page(
+        "Attention", "attention", "attention.page", "which documents a ranker looks at",
+        ("query", "lists", "ranker", "change"), "papers",
+    ),
+    Page("Benchmark", "benchmark", tabs=(
+        Page(
+            "Benchmark", "benchmark", "benchmark.page", "which ranker is best, paired tests",
             ("study", "measure", "ranker"), "statistics",
         ),
         Page(
-            "Ablation", "ablation", ablation.page, "the paper against the released code",
+            "Ablation", "ablation", "ablation", "the paper against the released code",
             ("study", "measure"), "papers",
         ),
+    )),
+    Page("Robustness card", "card", "card", "a ranker's robustness on one page", CURVE),
+    Page("Library", "library", tabs=(
         Page(
-            "Robustness card", "card", card.page, "a ranker's robustness on one page",
-            (*STUDY, "measure"),
+            "Library", "library", "library.page", "everything stored: rankers, studies, data sets"
         ),
-        Page("Library", "library", library.page, "everything stored: rankers, studies, data sets"),
-        Page("Jobs", "jobs", jobs.page, "running, waiting and failed jobs", docs="timings"),
+        Page("Jobs", "jobs", "jobs", "running, waiting and failed jobs", docs="timings"),
+    )),
+    Page(
+        "Preferences", "preferences", "preferences", "rank aggregation from pairwise preferences",
+        ("preferences", "study", "family"), "preferences",
     ),
-    "Labs": (
-        Page(
-            "Preferences", "preferences", preferences.page,
-            "rank aggregation from pairwise preferences",
-            ("preferences", "study", "family"), "preferences",
-        ),
-        Page(
-            "Retrieval", "retrieval", retrieval.page, "text search: BM25, SNRM, inverted index",
-            ("collection", "study"), "retrieval",
-        ),
+    Page(
+        "Retrieval", "retrieval", "retrieval", "text search: BM25, SNRM, inverted index",
+        ("collection", "study"), "retrieval",
     ),
-}  # fmt: skip
-"""Pages by area; the sidebar shows those of the current area."""
+    Page("Present", "present", "presentation", "findings on a projector", ("study",)),
+)  # fmt: skip
+"""Pages in the order of the sidebar."""
 
-PAGES = {page.path: page for page in itertools.chain(*SECTIONS.values())}
-"""Pages by path."""
+SEARCH = Page("Search", "search", "search", "queries, documents, terms, pages, rankers, studies")
+UNLISTED = (
+    Page("Tour", "tour", "tour", "five steps on the sample", ("step", "order"), "install"),
+    Page("Glossary", "glossary", "glossary", "the terms of the field", docs="measures"),
+    SEARCH,
+)
+"""Pages that only links lead to."""
 
-TITLES: dict[str, str] = {path: page.title for path, page in PAGES.items()}
-"""Titles of pages by path, for links between pages."""
+EVERY = {page.path: page for page in (*NAVIGATION, *UNLISTED)}
+"""All pages by path."""
+
+PAGES = {part.path: part for page in EVERY.values() for part in page.tabs or (page,)}
+"""Everything that draws itself: pages without tabs, and tabs, by path or name."""
+
+MOVED = {
+    tab.path: (page.path, {"tab": tab.path})
+    for page in EVERY.values()
+    for tab in page.tabs
+} | {"outside": ("your-ranker", {"tab": "your-ranker"}), "overview": ("", {})}  # fmt: skip
+"""Path and query parameters by name of a tab, and by path of earlier versions."""
+
+
+def place(path: str) -> tuple[str, dict[str, str]]:
+    """Path of a page and query parameters of its tab, by the name of either.
+
+    >>> place("worst-case"), place("data")
+    (('curves', {'tab': 'worst-case'}), ('data', {}))
+    """
+    return MOVED.get(path, (path, {}))
+
+
+def page_at(path: str) -> Page:
+    """Page with a path; the search for an unknown one."""
+    return EVERY.get(path) or replace(SEARCH, path=path)

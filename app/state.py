@@ -80,7 +80,8 @@ def missing_option(name: str, options: Collection[str]) -> tuple[str, ...]:
     """
     wanted = tuple(st.query_params.get_all(name))
     missing = tuple(dict.fromkeys(value for value in wanted if value not in options))
-    memory, place = f"absent {name}", str(st.context.url or "").partition("?")[0]
+    memory = f"absent {name}"
+    place = str(st.context.url or "").partition("?")[0], address.says("tab")
     before = st.session_state.get(memory)
     if missing:
         st.session_state[memory] = (missing, place, None)

@@ -119,21 +119,20 @@ def drawn(kind, artefact):
 
 
 def script(path):
-    """One page of the dashboard, with the sidebar."""
+    """One page or tab of the dashboard, with the sidebar."""
     import streamlit as st
 
     from shuffleproof.app import address, sidebar
-    from shuffleproof.app.navigation import SECTIONS
+    from shuffleproof.app.navigation import EVERY, PAGES
 
     with address.gather():
         sidebar.draw()
         sidebar.watch()
-        pages = [
-            st.Page(page.draw, title=page.title, url_path=page.path or "home",
-                    default=page.path == path)
-            for section in SECTIONS.values()
-            for page in section
-        ]  # fmt: skip
+        pages = [st.Page(PAGES[path].draw, title="One", url_path="", default=True)]
+        pages += [
+            st.Page(page.draw, title=page.title, url_path=page.path or "home")
+            for page in EVERY.values()
+        ]
         st.navigation(pages).run()
 
 

@@ -75,7 +75,7 @@ class Column {
     this.cards[row].hidden = place == null; // it was removed from the list
     if (place == null) return;
     this.cards[row].style.transform = `translateY(${place * ROW}px)`;
-    this.cards[row].children[0].textContent = place + 1;
+    this.cards[row].children[0].dataset.text = place + 1;
   }
 
   // Arcs from one document to those that it attends to; the width is the weight.
@@ -103,11 +103,11 @@ class Column {
   write(row, documents, moved, change) {
     const card = this.cards[row];
     const [, stars, name, far] = card.children;
-    stars.textContent = grade(documents.labels[row]);
+    stars.dataset.text = grade(documents.labels[row]);
     const title = documents.title?.[row];
     name.classList.toggle("titled", Boolean(title));
     write(name.firstChild, title || documents.ids[row], this.links && documents.url?.[row]);
-    far.textContent = change;
+    far.dataset.text = change;
     card.classList.toggle("relevant", documents.labels[row] > 0);
     card.classList.toggle("moved", moved);
     card.title = called(documents, row);
@@ -140,8 +140,8 @@ class Hand {
       // For the pointer; the keys are Delete and D.
       const edits = make("span", card, "edit");
       for (const [what, sign] of [["copied", "+"], ["removed", "×"]]) {
-        const edit = make("span", edits, "", sign);
-        edit.dataset.what = what;
+        const edit = make("span", edits);
+        Object.assign(edit.dataset, { what, text: sign });
         edit.title = what === "copied" ? "Duplicate (D)" : "Remove (Delete)";
       }
       edits.ariaHidden = "true";
@@ -160,7 +160,7 @@ class Hand {
       card.setAttribute("aria-label", `${what}, place ${place + 1} of ${this.order.length}`);
       card.tabIndex = row === this.focused ? 0 : -1;
       if (row !== except) this.column.put(row, place);
-      else card.children[0].textContent = place + 1;
+      else card.children[0].dataset.text = place + 1;
     });
     if (!this.order.includes(this.focused)) {
       this.focused = this.order[0];

@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.navigation.page import StreamlitPage
 
-from shuffleproof.app import address, terms
+from shuffleproof.app import address, navigation, terms
 from shuffleproof.app.exports import File
 from shuffleproof.app.plain import escaped, escaped_sentence, refusal
 from shuffleproof.core.errors import ShuffleproofError
@@ -182,22 +182,23 @@ def link(
     """Draw a link to another page.
 
     Args:
-        path: path of the page in the navigation.
+        path: path of the page, or name of the tab.
         label: label of the link.
         icon: icon of Material Symbols, before the label.
         query: query parameters of the link.
     """
+    page, tab = navigation.place(path)
     st.page_link(
-        page_at(path, label),
+        page_at(page, label),
         label=label,
         icon=f":material/{icon}:",
-        query_params=query,
+        query_params={**tab, **(query or {})} or None,
     )
 
 
 def page_at(path: str, title: str = "elsewhere") -> StreamlitPage:
     """Page of the navigation, by its path."""
-    return st.Page(_elsewhere, title=title, url_path=path)
+    return st.Page(_elsewhere, title=title, url_path=path, default=not path)
 
 
 def _elsewhere() -> None:

@@ -93,7 +93,7 @@ FORM = Form(
     list_fields=("depth", "scores", "folds", "seed"),
 )
 PAGE = StudyPage(
-    "Several rankings", FORM,
+    "Several initial rankings", FORM,
     rankers=readers,
     clicks={"point": str, "family": str},
     per_query=PerQuery(

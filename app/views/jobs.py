@@ -1,4 +1,4 @@
-"""The page Jobs: everything running, waiting, finished and failed, with reason and log.
+"""The tab Jobs: everything running, waiting, finished and failed, with reason and log.
 
 The table of jobs is in the store: a reload, another tab or a new server shows the same jobs.
 """

@@ -1,11 +1,12 @@
 """The first page: purpose, a small shuffle with the shipped rankers, next steps."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import streamlit as st
 
 from shuffleproof.app import pictures, recent_work, state, study_access
 from shuffleproof.app.figures import style
+from shuffleproof.app.navigation import PAGES
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import cards, parts, sample_result
 from shuffleproof.app.study.picture import chart
@@ -25,15 +26,15 @@ SHOWN = (
 ACROSS = 3
 
 
-def page(titles: Mapping[str, str]) -> None:
-    """Draw the page; `titles` are titles of linkable pages, by path."""
+def page() -> None:
+    """Draw the page."""
     parts.header("Shuffleproof", QUESTION)
     st.markdown(WHAT)
     with st.container(key="links_tour"):
         parts.link("tour", "Take the tour: five steps on the sample", "explore")
     st.subheader("Shuffle the documents")
     cards.demonstration()
-    _gallery(titles)
+    _gallery()
     works = recent_work.recent_work(RECENT)
     if not works:
         _own_data()
@@ -42,7 +43,7 @@ def page(titles: Mapping[str, str]) -> None:
     with left:
         _own_data()
     with right:
-        _recent_work(works, titles)
+        _recent_work(works)
 
 
 def _own_data() -> None:
@@ -50,7 +51,7 @@ def _own_data() -> None:
     st.markdown(
         "A function, a model file, scores, runs, a reranker's address or its recorded answers."
     )
-    parts.link("outside", "Examine your ranker", "input")
+    parts.link("your-ranker", "Examine your ranker", "input")
     st.subheader("Your data")
     st.markdown(
         "LETOR text (`2 qid:10 1:0.5 2:0.1 # docid = a`) or tables: one file, or a folder with "
@@ -61,7 +62,7 @@ def _own_data() -> None:
     parts.shell("shuffleproof ingest my-folder --name mine")
 
 
-def _gallery(titles: Mapping[str, str]) -> None:
+def _gallery() -> None:
     """Draw the results of the sample's studies: a picture, a sentence, a link each."""
     shipped = ((kind, sample_result.shipped_study(kind)) for kind in SHOWN)
     studies = [(kind, artefact) for kind, artefact in shipped if artefact is not None]
@@ -78,14 +79,14 @@ def _gallery(titles: Mapping[str, str]) -> None:
                     chart(figure, f"found {kind}", config=sample_result.STILL)
                 parts.headline(study_access.compute(key, sample_result.headline))
                 address = {state.USE: SAMPLE, "study": key}
-                parts.link(kind, titles[kind], query=address)
+                parts.link(kind, PAGES[kind].title, query=address)
 
 
-def _recent_work(works: Sequence[recent_work.RecentWork], titles: Mapping[str, str]) -> None:
+def _recent_work(works: Sequence[recent_work.RecentWork]) -> None:
     st.subheader("Recent work")
     for work in works:
         with st.container(gap="xxsmall"):
-            what = work.title or titles[work.page]
+            what = work.title or PAGES[work.page].title
             title = f"{what} on {work.data}" if work.data else what
             if work.data:
                 parts.link(work.page, escaped_sentence(title), query=work.address)

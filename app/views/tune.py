@@ -1,4 +1,4 @@
-"""The page Tune: search of a recipe on validation data; the best becomes a named preset."""
+"""The tab Tune: search of a recipe on validation data; the best becomes a named preset."""
 
 import shlex
 from collections.abc import Sequence

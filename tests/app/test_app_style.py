@@ -1,7 +1,6 @@
 """Every ranker of the registry has a colour and dash of its own, the same on every page."""
 
 from itertools import combinations
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -138,8 +137,8 @@ def test_dots_shown_together_differ_in_colour_or_shape():
 def test_every_view_is_a_page_of_the_navigation():
     """A module of `app/views`, or the module `page` of a folder there."""
     views = places.ROOT / "app" / "views"
-    kept = {one.__name__ for one in vars(navigation).values() if isinstance(one, ModuleType)}
+    kept = {page.module for page in navigation.PAGES.values()}
     folders = {one.parent for one in views.glob("[!_]*/*.py")}  # not those that a branch left
     for one in (*views.glob("[!_]*.py"), *folders):
-        name = f"{navigation.__package__}.views.{one.stem}{'.page' if one.is_dir() else ''}"
+        name = f"{one.stem}{'.page' if one.is_dir() else ''}"
         assert name in kept, f"app/navigation.py has no line for {one.name}"

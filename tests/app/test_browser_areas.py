@@ -1,10 +1,10 @@
-"""In a real Chromium: the five areas, on a desk and on a telephone; the tour; a presentation."""
+"""In a real Chromium: pages and tabs, desk and telephone; search; tour; presentation."""
 
 import re
 
 import pytest
 
-from shuffleproof.app.navigation import SECTIONS
+from shuffleproof.app.navigation import NAVIGATION, PAGES
 from tests import browser
 
 pytestmark = browser.SLOW
@@ -26,46 +26,105 @@ def visitor(visitor_of_all):
         yield visitor
 
 
-def test_each_area_shows_its_pages_and_no_others_and_back_leads_to_the_one_before(visitor):
-    page = visitor.page
+def links(visitor):
+    return visitor.page.get_by_test_id("stSidebar").get_by_test_id("stPageLink-NavLink")
+
+
+def follow(visitor, title):
+    links(visitor).filter(has_text=re.compile(f"^{title}$")).click()
+
+
+def open_tab(visitor, title):
+    """Press a tab and wait until it is drawn."""
+    tab = next(path for path, part in PAGES.items() if part.title == title)
+    visitor.page.get_by_test_id("stMain").get_by_role("radio", name=title, exact=True).click()
+    visitor.page.wait_for_url(f"**tab={tab}&**")
+    visitor.drawn()
+
+
+def test_the_sidebar_shows_all_pages_and_back_leads_to_the_one_before(visitor):
+    page, linked = visitor.page, NAVIGATION[:-1]
+    page.set_viewport_size({"width": 1280, "height": 720})
     visitor.go("")
-    for area, pages in SECTIONS.items():
-        links = page.get_by_test_id("stSidebar").get_by_test_id("stPageLink-NavLink")
-        if area != "Home":
-            links.filter(has_text=area).click()
-            page.wait_for_url(f"**/{pages[0].path}?**")
+    assert links(visitor).all_inner_texts() == [one.title for one in linked]
+    present = page.get_by_role("button", name=NAVIGATION[-1].title)
+    assert present.bounding_box()["y"] + present.bounding_box()["height"] < 720
+    for one in linked[1:]:
+        follow(visitor, one.title)
+        page.wait_for_url(f"**/{one.path}?**")
         visitor.drawn()
-        inside = [one.title for one in pages] if len(pages) > 1 else [area]
-        others = [other for other in SECTIONS if other != area]
-        shown = [text.split("\n")[-1] for text in links.all_inner_texts()]
-        assert sorted(shown) == sorted([*inside, *others])
-    *_, before, last_but_one, _last = (pages[0].path for pages in SECTIONS.values())
-    for path in (last_but_one, before):
+    for one in (linked[-2], linked[-3]):
         page.go_back()
-        page.wait_for_url(f"**/{path}?**")
+        page.wait_for_url(f"**/{one.path}?**")
         visitor.drawn()
     page.go_forward()
-    page.wait_for_url(f"**/{last_but_one}?**")
+    page.wait_for_url(f"**/{linked[-2].path}?**")
 
 
-def test_back_leads_to_the_previous_page_whatever_was_chosen_on_this_one(visitor):
+def test_tabs_keep_the_query_and_their_choices_and_are_one_entry_of_the_history(visitor):
     page = visitor.page
-    visitor.go("benchmark")
-    visitor.drawn()
-    links = page.get_by_test_id("stSidebar").get_by_test_id("stPageLink-NavLink")
-    links.filter(has_text="Stress tests").click()
-    page.wait_for_url("**/perturbations?**")
-    visitor.drawn()
+    visitor.go("perturbations?data=sample")
     entries = page.evaluate("history.length")
-    links.filter(has_text="Invariance").click()
-    page.wait_for_url("**/invariance?**")
+    follow(visitor, "Query lab")
+    page.wait_for_url("**/query-lab?tab=invariance**")
     visitor.drawn()
     page.get_by_role("button", name="Shuffle").first.click()
     page.wait_for_url("**order=shuffled%3A2**")
     visitor.drawn()
+    open_tab(visitor, "One query")
+    page.wait_for_url("**study=**")
+    visitor.choose("Query", "599")
+    page.wait_for_url("**query=599**")
+    open_tab(visitor, "Invariance")
+    page.wait_for_url("**query=599**")
+    assert "order=shuffled%3A2" in page.url
     assert page.evaluate("history.length") == entries + 1
     page.go_back()
     page.wait_for_url("**/perturbations?**")
+    visitor.drawn()
+    page.go_forward()
+    page.get_by_role("heading", name="Invariance").wait_for()
+
+
+def test_forms_of_two_tabs_do_not_mix(visitor):
+    page = visitor.page
+    visitor.go("curves?data=sample&tab=worst-case")
+    page.get_by_text("New study", exact=True).click()
+    visitor.drawn()
+    visitor.fill("Budgets", "1,2")
+    open_tab(visitor, "Initial ranking")
+    page.locator(browser.PICTURE).first.wait_for()
+    assert page.get_by_role("heading", level=1).all_inner_texts() == ["Initial ranking"]
+    assert not page.get_by_label("Budgets").count()
+    open_tab(visitor, "Worst case")
+    page.locator(browser.PICTURE).first.wait_for()
+    assert page.get_by_role("heading", level=1).all_inner_texts() == ["Worst case"]
+
+
+@pytest.mark.parametrize(
+    ("address", "title", "seen"),
+    [
+        ("worst-case?data=sample", "Worst case", "DLCM loses"),
+        ("outside", "Your ranker", "How robust is your own ranker?"),
+        ("nosuch", "Search", "There is no page at /nosuch."),
+        ("worst case", "Search", "the worst permutation found"),
+    ],
+)
+def test_old_and_unknown_addresses_open_a_page(visitor, address, title, seen):
+    visitor.go(address)
+    assert visitor.page.get_by_role("heading", level=1).all_inner_texts() == [title]
+    visitor.page.get_by_text(seen).first.wait_for()
+    assert not visitor.page.get_by_role("dialog").count()
+
+
+def test_the_search_leads_to_a_document(visitor):
+    page = visitor.page
+    visitor.go("?data=sample")
+    visitor.fill("Search everything", "D0503-20")
+    page.wait_for_url("**/search?**for=D0503-20**")
+    page.get_by_test_id("stMain").get_by_role("link", name="D0503-20").first.click()
+    page.wait_for_url("**/data?**query=503**")
+    page.get_by_role("heading", name="Query 503").wait_for()
 
 
 def test_on_telephones_too(chromium, sample_server):
@@ -75,20 +134,16 @@ def test_on_telephones_too(chromium, sample_server):
         )
         page = visitor.page = context.new_page()
         visitor.go("set-size")
-        links = page.get_by_test_id("stSidebarNavLink")
-        for area in ("Stress tests", "Home", "Data", "Rankers", "Results"):
-            pages = SECTIONS[area]
-            page.get_by_test_id("stExpandSidebarButton").click()
-            if area != "Stress tests":
-                links.filter(has_text=area).first.click()
-                page.wait_for_url(re.compile(rf"/{pages[0].path}\?"))
-                visitor.drawn()
-                page.get_by_test_id("stExpandSidebarButton").click()
-            inside = [one.title for one in pages]
-            others = [other for other in SECTIONS if other != area]
-            shown = [text.split("\n")[-1] for text in links.all_inner_texts()]
-            assert sorted(shown) == sorted([*inside, *others])
-            page.get_by_test_id("stSidebarCollapseButton").get_by_role("button").click()
+        shown = page.get_by_test_id("stSidebarNavLink")
+        page.get_by_test_id("stExpandSidebarButton").click()
+        assert [text.split("\n")[-1] for text in shown.all_inner_texts()] == [
+            one.title for one in NAVIGATION
+        ]
+        shown.filter(has_text="Library").click()
+        page.wait_for_url(re.compile(r"/library\?"))
+        visitor.drawn()
+        open_tab(visitor, "Jobs")
+        page.get_by_text("Which jobs are running").wait_for()
         context.close()
 
 
@@ -119,7 +174,7 @@ def test_findings_are_presented_by_keys(visitor):
     page.wait_for_function("first => document.querySelector('h1').innerText === first", arg=first)
     visitor.drawn()
     page.keyboard.press("Escape")
-    page.wait_for_url(f"**/worst-case?**{study}**")
+    page.wait_for_url(f"**/curves?tab=worst-case&**{study}**")
     visitor.drawn()
     assert page.get_by_test_id("stSidebar").is_visible()
 

@@ -11,7 +11,10 @@ pytestmark = browser.SLOW
 
 AXE = next(Path(axe_playwright_python.__file__).parent.rglob("axe.min.js"))
 RULES = {
-    "light": {"resultTypes": ["violations"]},
+    "light": {
+        "resultTypes": ["violations"],
+        "rules": {"label-content-name-mismatch": {"enabled": True}},
+    },
     "dark": {"resultTypes": ["violations"], "runOnly": ["color-contrast"]},
 }
 """What is looked at in each: all rules, then those that colours decide."""

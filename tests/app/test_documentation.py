@@ -32,7 +32,7 @@ def test_a_page_of_the_documentation_is_shown_without_dead_links(page):
 def test_the_button_opens_the_documentation_of_the_page():
     page = AppTest.from_function(with_button).run()
     assert not page.selectbox
-    page.button[0].click().run()
+    page.button[1].click().run()
     assert page.selectbox[0].value == "papers"
     assert page.selectbox[0].options == NAMES
     assert {page.docs for page in navigation.PAGES.values()} < set(NAMES)

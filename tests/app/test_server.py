@@ -9,10 +9,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
+from shuffleproof.app import navigation
 from tests.soak.sessions import ROOT, answers, free_port, server
 
 EVIL = "evil.example"
@@ -72,7 +73,7 @@ def a_script(text):
     return "/" + text.partition('src="./')[2].partition('"')[0]
 
 
-@pytest.mark.parametrize("path", ["/", "/initial-ranking", "/healthz", "script", "/no/such"])
+@pytest.mark.parametrize("path", ["/", "/curves", "/healthz", "script", "/no/such"])
 def test_every_answer_allows_this_origin_alone(direct, path):
     address, _ = direct
     path = a_script(page(address)[2]) if path == "script" else path
@@ -106,13 +107,26 @@ def test_health_and_readiness(direct):
     assert json.loads(text)["status"] == "ready"
 
 
-@pytest.mark.parametrize("path", ["/", "/initial-ranking", "/jobs"])
+@pytest.mark.parametrize("path", ["/", "/curves", "/library"])
 def test_every_page_knows_where_the_server_is(direct, path):
     status, headers, text = page(direct[0], path)
     assert status == 200
     assert "<head><script>window.__streamlit={BACKEND_BASE_URL:location.origin+" in text
     assert int(headers["Content-Length"]) == len(text.encode())
     assert headers["ETag"] is None, "a validator of Streamlit's file, not of this page"
+
+
+@pytest.mark.parametrize("old", sorted(navigation.MOVED.keys() - navigation.EVERY))
+def test_old_addresses_lead_to_the_page_and_tab_of_today_with_their_parameters(direct, old):
+    path, tab = navigation.place(old)
+    for query in ("", "data=sample&show=a%20b&show=c"):
+        status, headers, _ = page(direct[0], f"/{old}?{query}")
+        assert status == 307
+        target = urlsplit(headers["Location"])
+        assert target.path == f"./{path}"
+        wanted = [*tab.items(), *parse_qsl(query)]
+        assert parse_qsl(target.query) == wanted
+        assert path in navigation.EVERY
 
 
 def test_a_websocket_of_our_own_page_is_taken_and_a_foreign_one_is_not(direct):
@@ -190,7 +204,7 @@ def test_below_a_base_path(below):
     assert asked(below, "/lab/shuffle/healthz")[0] == 200
     assert asked(below, "/lab/shuffle/readyz")[0] == 200
     assert page(below, "/lab/shuffle/overview")[1]["Location"] == "./"
-    status, _, text = page(below, "/lab/shuffle/initial-ranking")
+    status, _, text = page(below, "/lab/shuffle/curves")
     assert status == 200
     assert 'BACKEND_BASE_URL:location.origin+"/lab/shuffle"' in text
     assert asked(below, "/lab/shuffle" + a_script(page(below, "/lab/shuffle/")[2]))[0] == 200
@@ -241,7 +255,7 @@ def proxy(below, tmp_path):
 @pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
 def test_behind_nginx_as_the_readme_says(proxy):
     host = {"Host": "ltr.example"}
-    status, headers, text = page(proxy, "/lab/shuffle/initial-ranking", **host)
+    status, headers, text = page(proxy, "/lab/shuffle/curves", **host)
     assert status == 200
     assert headers["Content-Security-Policy"]
     assert 'BACKEND_BASE_URL:location.origin+"/lab/shuffle"' in text

@@ -35,16 +35,13 @@ NO_FORM = {"invariance"}
 def _forms():
     for path, page in PAGES.items():
         if path in STUDIES and path not in NO_FORM:
-            yield path, _form_of(page.draw)
+            yield path, _form_of(page.view)
 
 
-def _form_of(draw):
-    """The form of the page, of its module, or of the module `form` in its folder."""
-    if hasattr(draw, "__self__"):
-        return draw.__self__.form
-    own = importlib.import_module(draw.__module__)
-    alone = f"{draw.__module__.rpartition('.')[0]}.form"
-    return own.FORM if hasattr(own, "FORM") else importlib.import_module(alone).FORM
+def _form_of(view):
+    """The form of the page's module, or of the module `form` in its folder."""
+    alone = f"{view.__package__}.form"
+    return view.FORM if hasattr(view, "FORM") else importlib.import_module(alone).FORM
 
 
 FORMS = dict(_forms())

@@ -33,7 +33,7 @@ def store(tmp_path, dashboard_alone):
     return store
 
 
-opened = partial(app_pages.opened, "outside")
+opened = partial(app_pages.opened, "your-ranker")
 
 
 def draft_of(store, **files):

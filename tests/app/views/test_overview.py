@@ -60,8 +60,8 @@ def test_recent_work_says_what_where_and_how_good_and_leads_there(trained_root, 
     page = opened(trained_root, monkeypatch)
     links = {one.proto.label: one.proto for one in page.get("page_link")}
     assert links["DLCM trained on sample"].page == "train"
-    assert links["DLCM trained on sample"].query_string == "use=sample"
-    assert links["Invariance on sample"].page == "invariance"
+    assert links["DLCM trained on sample"].query_string == "tab=train&use=sample"
+    assert links["Invariance on sample"].page == "query-lab"
     told = " ".join(one.value for one in page.caption).replace("\\", "").replace(JOINER, "")
     assert "SetRank IMSAB + init is invariant." in told
     assert "validation NDCG@10 0." in told

@@ -1,6 +1,5 @@
 """Pages of studies by their declarations: picture, clicks, conventions, single queries, files."""
 
-import importlib
 import json
 
 import numpy as np
@@ -23,13 +22,7 @@ from tests import app_folded as folded
 from tests import app_pages, app_perturbed
 from tests import app_tables as tables
 
-
-def _declared(draw):
-    module = importlib.import_module(draw.__module__)
-    return getattr(draw, "__self__", None) or getattr(module, "PAGE", None)
-
-
-DECLARED = {kind: page for kind in STUDIES if (page := _declared(PAGES[kind].draw))}
+DECLARED = {kind: page for kind in STUDIES if (page := getattr(PAGES[kind].view, "PAGE", None))}
 QUERIED = {kind: page for kind, page in DECLARED.items() if page.per_query}
 MEASURED = [kind for kind, page in DECLARED.items() if page.measured]
 
