@@ -25,7 +25,7 @@ NOTHING = ("",)
 
 GATHERED = "address gathered"
 CARRIED = frozenset({"query"})
-"""Choices that pages share, unless the address has another value."""
+"""Choices that pages share once the user has made them, unless the address has another value."""
 
 EVERYWHERE = frozenset({"data", "selected", "pinned"})
 """Choices with a widget on every page."""
@@ -108,6 +108,19 @@ def selectbox(name: str, options: Options[Option], usual: Option, of: str = "") 
     return {"options": offered, "index": index, "key": name}
 
 
+def carried(name: str) -> str | None:
+    """Choice of a name in CARRIED that pages share, if the user has made one."""
+    choice: str | None = st.session_state.get(f"address carries {name}")
+    return choice
+
+
+def drop_carried(name: str) -> None:
+    """Forget a shared choice: every page shows its own default again."""
+    for key in (f"address carries {name}", name):
+        st.session_state.pop(key, None)
+    st.query_params.pop(name, None)
+
+
 def slider(name: str, highest: int, usual: int, of: str = "") -> dict[str, Any]:
     """Settle a whole number from 0 to `highest`; return arguments of `st.slider`."""
     settled = settle_choice(name, {each: (str(each),) for each in range(highest + 1)}, usual, of)
@@ -173,7 +186,7 @@ def _resolved(
         chosen = usual if meant is None else meant
     if st.session_state.get(name) != chosen:  # writing an equal value would still mark it as set
         st.session_state[name] = chosen
-    if name in CARRIED:
+    if name in CARRIED and (chosen != usual or texts_there):
         st.session_state[carried] = chosen
     return chosen
 

@@ -11,6 +11,7 @@ import streamlit as st
 
 from shuffleproof.app import address, proposals, state, training
 from shuffleproof.app.figures.style import Stroke, stroke
+from shuffleproof.app.plain import escaped
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.rankers.name import RankerName, display_names
 from shuffleproof.core.words import counted
@@ -21,7 +22,8 @@ SELECTED, AGAINST = "selected", "pinned"
 FOLLOWING = ("show", "baseline", "minus", "rankers", "ranker", "new.rankers")
 """Choices of pages that follow the selection when the user changes it."""
 
-CHANGED = "selection changed"
+CHANGED, HIDDEN = "selection changed", "hidden rankers"
+"""Session keys: True after a change; names of the rankers that no page shows."""
 
 GLYPHS = {
     "circle": "●", "square": "■", "diamond": "◆", "triangle-up": "▲", "triangle-down": "▼",
@@ -113,13 +115,34 @@ def selected_among(labels: Iterable[str]) -> list[str]:
 def among(labels: Iterable[str]) -> list[str]:
     """Selected rankers among those of a result, with its references.
 
-    All of them without a selection, or if the result has none of the selected.
+    Without a selection, or if the result has none of the selected: all that are not hidden.
     """
-    there = list(labels)
+    hidden = st.session_state.get(HIDDEN, set())
+    there = [label for label in labels if RankerName.of(label).base not in hidden]
     chosen = selected_among(there)
     if not chosen:
         return there
     return [label for label in there if label in chosen or RankerName.of(label).is_reference]
+
+
+def show_only(labels: Iterable[str], shown: Iterable[str]) -> None:
+    """Show these rankers of a page, and hide its others, on all pages."""
+    bases = {label: RankerName.of(label).base for label in labels}
+    seen = {bases[label] for label in shown}
+    st.session_state[HIDDEN] = st.session_state.get(HIDDEN, set()) - seen | (
+        {*bases.values()} - seen
+    )
+
+
+def draw_query() -> None:
+    """Draw the query that all pages show, as a button that unpins it; nothing without one."""
+    query = address.carried("query")
+    if query is not None:
+        st.sidebar.button(
+            f"Query {escaped(query)}", icon=":material/keep:", key="unpin", type="tertiary",
+            on_click=address.drop_carried, args=("query",),
+            help="All pages show this query. Press to let each page choose again.",
+        )  # fmt: skip
 
 
 def baseline(labels: Iterable[str], usual: str) -> str:

@@ -45,6 +45,7 @@ def draw(path: str = "") -> None:
     """
     state.choose_data()
     selection.choose()
+    selection.draw_query()
     for job in jobs.news():
         if job.kind != "ingest" or (path, *address.says("view")) != ADDING:
             st.toast(progress_words(job), icon=ICONS[job.state], duration="long")

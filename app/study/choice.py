@@ -161,12 +161,20 @@ def rankers(labels: Sequence[str], notices: DeltaGenerator, study: str) -> tuple
         study: key of the study.
     """
     missing = state.missing_option("show", labels)
-    picked = st.multiselect(
-        "Rankers",
-        **address.multiselect(
-            "show", address.option_texts(*labels), selection.among(labels), of=study
-        ),
-        wrap=True, format_func=display_names(labels).__getitem__,
+    options = address.option_texts(*labels)
+    settled = address.multiselect("show", options, selection.among(labels), of=study)
+    names, seen = display_names(labels), {*settled["default"]}
+
+    def name(label: str) -> str:
+        eye = "visibility" if label in seen else "visibility_off"
+        return f":material/{eye}: {escaped_sentence(names[label])}"
+
+    def show() -> None:
+        selection.show_only(labels, st.session_state["show"])
+
+    picked = st.pills(
+        "Rankers", **settled, selection_mode="multi", format_func=name, on_change=show,
+        help="Press to hide or show a ranker, on all pages.",
     )  # fmt: skip
     chosen = tuple(label for label in labels if label in picked)
     with notices:

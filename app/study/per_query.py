@@ -12,7 +12,7 @@ import pandas as pd
 import streamlit as st
 from pandas.api.types import is_numeric_dtype
 
-from shuffleproof.app import address, captions, rescoring
+from shuffleproof.app import address, captions, rescoring, state
 from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import bump, perturbations
 from shuffleproof.app.plain import refusal
@@ -177,7 +177,7 @@ def _of_point(artefact: Artefact, how: PerQuery, point: Point, measure: str) -> 
     with left:
         by_level = is_numeric_dtype(by_column.columns.dtype)
         axis = how.level(point[1]) if by_level else how.family
-        clicked = chooses(of=str, at=float) if by_level else chooses(of=str, family=str)
+        clicked = chooses(query=str, at=float) if by_level else chooses(query=str, family=str)
         map_ = cached_figure(perturbations.queries, by_column, axis, measure)
         chart(map_, "query map", clicked, config=parts.PLAIN)
         most = perturbations.MOST_QUERIES
@@ -277,7 +277,7 @@ def rows(frame: pd.DataFrame, columns: Sequence[tables.Column], alt: str, *, hei
         alt: alternative text of the table.
         height: of the table in pixels.
     """
-    chosen = {"of": "query"} | ({"fold of": "fold"} if "fold" in frame else {})
+    chosen = {"query": "query"} | ({"fold of": "fold"} if "fold" in frame else {})
     ids = {name: frame[column].astype(str) for name, column in chosen.items()}
     shown = frame[["query", *tables.keys(columns)]]
 
@@ -292,12 +292,16 @@ def rows(frame: pd.DataFrame, columns: Sequence[tables.Column], alt: str, *, hei
 
 def query_choice(queries: Iterable[object], placeholder: str, place: Any = st) -> str | None:
     """Draw the choice of a query; a click on a row or a mark sets it too."""
-    ids = list(dict.fromkeys(map(str, queries)))
-    if st.session_state.get("of") not in {None, *ids}:  # of another study
-        del st.session_state["of"]
+    options: dict[str | None, tuple[str, ...]] = {None: ()}
+    options |= {query: (query,) for query in map(str, queries)}
+    if "of" in st.query_params:  # of an address from before all pages shared the query
+        st.session_state["query"] = st.query_params.pop("of")
+    before = address.carried("query")
     chosen = place.selectbox(
-        "Query", ids, index=None, key="of", bind="query-params", placeholder=placeholder
+        "Query", **address.selectbox("query", options, None), placeholder=placeholder
     )
+    if address.carried("query") != before:
+        state.draw_again()  # the sidebar shows it
     if chosen is None:
         return None
     captions.draw_query_text(str(chosen), place)

@@ -10,7 +10,7 @@ from functools import partial
 
 import streamlit as st
 
-from shuffleproof.app import address, captions, scoring
+from shuffleproof.app import address, captions, scoring, state
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
 from shuffleproof.app.study.picture import chooses, follow_click
@@ -106,28 +106,16 @@ def show(new: ShownOrder) -> None:
 
 
 def query_choice(data: scoring.DataDescription, forget: Callable[[], None]) -> str:
-    """Draw the choice of a query; a change calls `forget`.
-
-    The choice is shared by all pages. A button leads back to the page's default query.
-    """
-    own_query = data.example_query
+    """Draw the choice of a query, which all pages share; a change calls `forget`."""
+    before = address.carried("query")
     chosen = parts.select(
-        "Query", "query", data.queries, own_query, on_change=forget,
-        help="A query of the test part; type to search.",
+        "Query", "query", data.queries, data.example_query, on_change=forget,
+        help="A query of the test part; type to search. All pages follow.",
     )  # fmt: skip
     captions.draw_query_text(chosen)
-    if chosen != own_query:
-        st.button(
-            f"Back to query {escaped(own_query)}", key="own query", type="tertiary",
-            icon=":material/undo:", on_click=_choose_query, args=(own_query, forget),
-            help=f"Query {escaped(chosen)} stays from page to page until another is chosen.",
-        )  # fmt: skip
+    if address.carried("query") != before:
+        state.draw_again()  # the sidebar shows it
     return chosen
-
-
-def _choose_query(query: str, forget: Callable[[], None]) -> None:
-    st.session_state["query"] = query
-    forget()
 
 
 def forget_hand() -> None:

@@ -125,7 +125,7 @@ def test_the_selection_is_what_a_page_shows_and_its_form_begins_with(states, pat
     before, after = (chosen[path] for chosen in states[4])
     assert before.address["selected"] == CHOSEN["selected"]
     assert before.address["pinned"] == ["lambdamart"]
-    assert before.fields["multiselect", "show"] == ["initial ranking", "lambdamart", "dlcm"]
+    assert before.fields["button_group", "show"] == ["initial ranking", "lambdamart", "dlcm"]
     assert before.fields["multiselect", "new.rankers"] == ["dlcm", "lambdamart"]
     after.same_as(before)
     assert "selected" not in states[0][path].address
@@ -137,16 +137,29 @@ def test_the_pinned_ranker_is_the_baseline_and_an_address_goes_before(states, st
     assert shown.fields["selectbox", "baseline"] == "lambdamart"
     named = State("initial-ranking", monkeypatch, **CHOSEN, show=["dlcm", "setrank-imsab"],
                   baseline="dlcm")  # fmt: skip
-    assert named.fields["multiselect", "show"] == ["dlcm", "setrank-imsab"]
+    assert named.fields["button_group", "show"] == ["dlcm", "setrank-imsab"]
     assert named.fields["selectbox", "baseline"] == "dlcm"
     page = named.page.multiselect(key="selected").set_value(["setrank-imsab-init"]).run()
-    assert page.multiselect(key="show").value == ["initial ranking", "lambdamart",
+    assert page.button_group(key="show").value == ["initial ranking", "lambdamart",
                                                   "setrank-imsab-init"]  # fmt: skip
     assert page.multiselect(key="new.rankers").value == ["setrank-imsab-init", "lambdamart"]
     assert page.query_params["selected"] in ("setrank-imsab-init", ["setrank-imsab-init"])
     page = page.multiselect(key="selected").set_value([]).run()
-    assert len(page.multiselect(key="show").value) > 3
+    assert len(page.button_group(key="show").value) > 3
     assert "selected" not in page.query_params
+
+
+def test_a_hidden_ranker_is_hidden_on_all_pages(states, store, monkeypatch):
+    monkeypatch.setattr(services, "store", lambda: store)
+    page = State("initial-ranking", monkeypatch).page
+    shown = page.button_group(key="show")
+    page = shown.set_value([name for name in shown.value if name != "dlcm"]).run()
+    assert page.session_state["hidden rankers"] == {"dlcm"}
+    other = AppTest.from_function(script, default_timeout=240, kwargs={"path": "card"})
+    other.session_state["hidden rankers"] = {"dlcm"}
+    other.run()
+    assert "dlcm" not in other.button_group(key="show").value
+    assert len(other.button_group(key="show").value) > 2
 
 
 def test_the_sample_opens_on_the_shipped_dlcm_beside_a_setrank(states):

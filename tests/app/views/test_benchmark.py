@@ -116,7 +116,7 @@ def test_two_rankers_by_query_and_one_query_as_they_answered_it(stored, fold):
     result = StudyResult.open(stored.path)
     frame = benchmark_table.deltas(result, "gsf", "dlcm", "NDCG@10")
     query = str(frame["query"].iloc[-1])
-    test.selectbox(key="of").set_value(query).run()
+    test.selectbox(key="query").set_value(query).run()
     assert not test.exception
     assert f"Query {query} of my_set, seed 0" in words(test)
     test.selectbox(key="seed").set_value(1).run()
@@ -215,7 +215,7 @@ def test_runs_from_files_open_like_any_benchmark_without_what_they_lack(store, t
     assert "Report (HTML)" in labels
     assert "TREC runs and qrels (zip)" not in labels
     assert any("shuffleproof runs --qrels judged.txt" in code.value for code in test.code)
-    test.selectbox(key="of").set_value("1").run()
+    test.selectbox(key="query").set_value("1").run()
 
 
 def test_names_of_users_are_shown_letter_by_letter(store, fold, monkeypatch):
