@@ -73,8 +73,7 @@ def _listed(states: tuple[str, ...], data: str | None) -> None:
         listed = [job for job in every if not job.ended or _data(job) not in others]
         if not every:
             st.info(
-                "No jobs yet. Trainings, studies and uploads appear here.",
-                icon=":material/inbox:",
+                "No jobs yet. Trainings, studies and uploads appear here.", icon=":material/inbox:"
             )
         for heading in HEADINGS:
             of_state = [job for job in listed if job.state == heading]

@@ -8,11 +8,7 @@ import plotly.graph_objects as go
 from shuffleproof.app import exports
 from shuffleproof.app.scoring import List
 from shuffleproof.app.study import parts
-from shuffleproof.app.views.attention.map import (
-    MapLayout,
-    View,
-    WantedMap,
-)
+from shuffleproof.app.views.attention.map import MapLayout, View, WantedMap
 from shuffleproof.core.answers.trained_rankers import TrainedRanker
 from shuffleproof.core.studies.tables import infer_columns
 
