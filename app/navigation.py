@@ -131,7 +131,6 @@ NAVIGATION = (
 SEARCH = Page("Search", "search", "search", "queries, documents, terms, pages, rankers, studies")
 UNLISTED = (
     Page("Tour", "tour", "tour", "five steps on the sample", ("step", "order"), "install"),
-    Page("Glossary", "glossary", "glossary", "the terms of the field", docs="measures"),
     SEARCH,
 )
 """Pages that only links lead to."""
@@ -146,7 +145,11 @@ MOVED = {
     tab.path: (page.path, {"tab": tab.path})
     for page in EVERY.values()
     for tab in page.tabs
-} | {"outside": ("your-ranker", {"tab": "your-ranker"}), "overview": ("", {})}  # fmt: skip
+} | {
+    "outside": ("your-ranker", {"tab": "your-ranker"}),
+    "overview": ("", {}),
+    "glossary": ("search", {"for": "term"}),
+}  # fmt: skip
 """Path and query parameters by name of a tab, and by path of earlier versions."""
 
 

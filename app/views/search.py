@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import streamlit as st
 
-from shuffleproof.app import captions, data_sets, services, sidebar, state, study_access
+from shuffleproof.app import captions, data_sets, services, sidebar, state, study_access, terms
 from shuffleproof.app.navigation import EVERY, PAGES, SEARCH
 from shuffleproof.app.plain import escaped, escaped_sentence
 from shuffleproof.app.study import parts
@@ -22,8 +22,8 @@ from shuffleproof.core.library import entries
 from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.words import counted
 
-SHOWN = 8
-"""Results of a kind and rank."""
+SHOWN = 40
+"""Most results of a kind and rank."""
 
 KINDS = ("page", "term", "data set", "ranker", "study", "query", "document")
 RANKS = ("Whole words", "Beginnings of words", "Parts of words")
@@ -37,18 +37,16 @@ class Result:
     Attributes:
         kind: what it is, in the singular.
         text: name or description.
-        path: page or tab that shows it.
+        path: page or tab that shows it; empty for terms.
         query: query parameters of the link.
         words: further words that are searched.
-        note: text below it, as Markdown.
     """
 
     kind: str
     text: str
-    path: str
+    path: str = ""
     query: dict[str, str] = field(default_factory=dict)
     words: str = ""
-    note: str = ""
 
 
 def rank(sought: str, text: str) -> int | None:
@@ -91,9 +89,10 @@ def page() -> None:
 
 def _draw(hits: list[Result]) -> None:
     for hit in hits[:SHOWN]:
-        parts.link(hit.path, escaped_sentence(f"{hit.text} · {hit.kind}"), query=hit.query)
-        if hit.note:
-            st.caption(hit.note)
+        if hit.kind == "term":
+            st.markdown(terms.term_text(next(term for term in TERMS if term.name == hit.text)))
+        else:
+            parts.link(hit.path, escaped_sentence(f"{hit.text} · {hit.kind}"), query=hit.query)
     if len(hits) > SHOWN:
         st.caption(f"and {counted(len(hits) - SHOWN, hits[0].kind)} more; add a word.")
 
@@ -107,7 +106,7 @@ def results(sought: str, data: str) -> dict[int, list[Result]]:
     """
     by_rank: dict[int, list[Result]] = {}
     for result in (*_pages(), *_terms(), *_stored(), *_within(data, sought)):
-        if (at := rank(sought, f"{result.text} {result.words}")) is not None:
+        if (at := rank(sought, f"{result.text} {result.words} {result.kind}")) is not None:
             by_rank.setdefault(at, []).append(result)
     return dict(sorted(by_rank.items()))
 
@@ -119,8 +118,7 @@ def _pages() -> Iterator[Result]:
 
 def _terms() -> Iterator[Result]:
     for term in TERMS:
-        forms = " ".join(term.forms)
-        yield Result("term", term.name, "glossary", words=forms, note=escaped(term.meaning))
+        yield Result("term", term.name, words=" ".join(term.forms))
 
 
 @services.until_stored()
