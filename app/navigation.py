@@ -118,10 +118,10 @@ MOVED = {
 """Path and query parameters by name of a tab, and by path of earlier versions."""
 
 
-def place(path: str) -> tuple[str, dict[str, str]]:
+def address_of(path: str) -> tuple[str, dict[str, str]]:
     """Path of a page and query parameters of its tab, by the name of either.
 
-    >>> place("worst-case"), place("data")
+    >>> address_of("worst-case"), address_of("data")
     (('curves', {'tab': 'worst-case'}), ('data', {}))
     """
     return MOVED.get(path, (path, {}))

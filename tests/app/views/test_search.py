@@ -5,7 +5,7 @@ from itertools import chain
 import pytest
 
 from shuffleproof.app import services, terms
-from shuffleproof.app.navigation import EVERY, MOVED, PAGES, place
+from shuffleproof.app.navigation import EVERY, MOVED, PAGES, address_of
 from shuffleproof.app.views import search
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.glossary import TERMS
@@ -22,7 +22,7 @@ from tests.app_pages import opened
         ("sample", "data set", "sample", 0),
         ("setrank imsab", "ranker", "SetRank IMSAB", 0),
         ("setrank-imsab-init", "ranker", "SetRank IMSAB + init", 0),
-        ("worst-case", "study", "Worst case on sample", 0),
+        ("worst-case", "study", "Worst case", 0),
         ("599", "query", "599", 0),
         ("D0599-0", "document", "D0599-00", 1),
         ("599", "document", "D0599-00", 2),
@@ -38,7 +38,7 @@ def test_each_kind_is_found_by_its_words(sought, kind, text, rank):
 
 def test_results_lead_to_pages_and_tabs():
     for hit in chain(*search.results("sample", SAMPLE).values()):
-        assert hit.kind == "term" or place(hit.path)[0] in EVERY
+        assert hit.kind == "term" or address_of(hit.path)[0] in EVERY
         assert hit.kind in search.KINDS
     (query,) = search.results("599", SAMPLE)[0]
     assert (query.path, query.query) == ("invariance", {"query": "599"})
