@@ -16,11 +16,7 @@ from shuffleproof.core.rankers.name import with_display_names
 
 
 def recipe_form(
-    recipe: Any,
-    key: str,
-    *,
-    only: Collection[str] | None = None,
-    columns: int = 1,
+    recipe: Any, key: str, *, only: Collection[str] | None = None, columns: int = 1
 ) -> dict[str, str]:
     """Draw a widget for every parameter of a recipe and return changed values, as text.
 

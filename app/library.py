@@ -108,7 +108,7 @@ def _has(entry: Entry, word: str) -> bool:
 
 def table(shown: Sequence[Entry], every: Sequence[Entry]) -> pd.DataFrame:
     """One row per entry: description, size (MB), age, cost, and dependencies in both directions."""
-    data, now = data_of(every), datetime.now(UTC)
+    data = data_of(every)
     counts = Counter(key for entry in every for key in entry.needs)
     rows = [
         {
@@ -116,7 +116,7 @@ def table(shown: Sequence[Entry], every: Sequence[Entry]) -> pd.DataFrame:
             "kind": KINDS[entry.key.kind],
             "what": with_display_names(entry.summary),
             "megabytes": entry.artefact.size / 1e6,
-            "age": age_in_words((now - stored_on(entry)).total_seconds()),
+            "age": age_in_words(stored_on(entry).timestamp()),
             "seconds": entry.seconds,
             "data": data[str(entry.key)],
             "needs": len(entry.needs),

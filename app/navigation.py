@@ -43,87 +43,52 @@ class Page:
 NAVIGATION = (
     Page("Home", "", "overview", "the findings of the sample", ("order",), "install"),
     Page("Your ranker", "your-ranker", tabs=(
-        Page(
-            "Your ranker", "your-ranker", "outside.page",
-            "test your own ranker: function, model, address, answers, scores, runs",
-            docs="your-ranker",
-        ),
-        Page(
-            "Rerankers", "rerankers", "rerankers",
-            "order, company and noise in the answers of rerankers", STUDY, "your-ranker",
-        ),
+        Page("Your ranker", "your-ranker", "outside.page", "test your own ranker: function, "
+             "model, address, answers, scores, runs", docs="your-ranker"),
+        Page("Rerankers", "rerankers", "rerankers", "order, company and noise in the answers "
+             "of rerankers", STUDY, "your-ranker"),
     )),
     Page("Data", "data", "data.page", "upload, features, problems", docs="data-formats"),
     Page("Train", "train", tabs=(
-        Page(
-            "Train", "train", "train.page", "train a ranker, learning curves, runs",
-            docs="rankers",
-        ),
+        Page("Train", "train", "train.page", "train rankers, learning curves", docs="rankers"),
         Page("Tune", "tune", "tune", "hyperparameter search on validation", docs="rankers"),
     )),
     Page("Query lab", "query-lab", tabs=(
-        Page(
-            "Invariance", "invariance", "invariance",
-            "shuffle a list and see which rankings change",
-            ("query", "lists", "rankers", "before", "order"), "certificates",
-        ),
-        Page(
-            "One query", "query", "one_query", "one query under every perturbation",
-            ("study", "query", "measure"), "perturbations",
-        ),
+        Page("Invariance", "invariance", "invariance", "shuffle a list and see which rankings "
+             "change", ("query", "lists", "rankers", "before", "order"), "certificates"),
+        Page("One query", "query", "one_query", "one query under every perturbation",
+             ("study", "query", "measure"), "perturbations"),
     )),
-    Page(
-        "Perturbations", "perturbations", "perturbations",
-        "loss of each ranker under each perturbation", CURVE, "perturbations",
-    ),
+    Page("Perturbations", "perturbations", "perturbations", "loss of each ranker under each "
+         "perturbation", CURVE, "perturbations"),
     Page("Curves", "curves", tabs=(
-        Page(
-            "Initial ranking", "initial-ranking", "initial_ranking",
-            "a worse initial ranking, Figure 3 of SetRank", CURVE,
-        ),
-        Page(
-            "Set size", "set-size", "set_size",
-            "longer lists than in training, Table 3 of SetRank", CURVE,
-        ),
-        Page(
-            "Several initial rankings", "initial-rankings", "initial_rankings",
-            "no, one or several initial rankings, Table 4 of SetRank", CURVE,
-        ),
+        Page("Initial ranking", "initial-ranking", "initial_ranking",
+             "a worse initial ranking, Figure 3 of SetRank", CURVE),
+        Page("Set size", "set-size", "set_size",
+             "longer lists than in training, Table 3 of SetRank", CURVE),
+        Page("Several initial rankings", "initial-rankings", "initial_rankings",
+             "no, one or several initial rankings, Table 4 of SetRank", CURVE),
         Page("Worst case", "worst-case", "worst_case", "the worst permutation found", STUDY),
-        Page(
-            "Group shuffles", "group-shuffles", "group_shuffles", "GSF, its groups and shuffles",
-            STUDY,
-        ),
+        Page("Group shuffles", "group-shuffles", "group_shuffles", "GSF, its groups and shuffles",
+             STUDY),
     )),
-    Page(
-        "Attention", "attention", "attention.page", "which documents a ranker looks at",
-        ("query", "lists", "ranker", "change"), "papers",
-    ),
+    Page("Attention", "attention", "attention.page", "which documents a ranker looks at",
+         ("query", "lists", "ranker", "change"), "papers"),
     Page("Benchmark", "benchmark", tabs=(
-        Page(
-            "Benchmark", "benchmark", "benchmark.page", "which ranker is best, paired tests",
-            ("study", "measure", "ranker"), "statistics",
-        ),
-        Page(
-            "Ablation", "ablation", "ablation", "the paper against the released code",
-            ("study", "measure"), "papers",
-        ),
+        Page("Benchmark", "benchmark", "benchmark.page", "which ranker is best, paired tests",
+             ("study", "measure", "ranker"), "statistics"),
+        Page("Ablation", "ablation", "ablation", "the paper against the released code",
+             ("study", "measure"), "papers"),
     )),
     Page("Robustness card", "card", "card", "a ranker's robustness on one page", CURVE),
     Page("Library", "library", tabs=(
-        Page(
-            "Library", "library", "library.page", "everything stored: rankers, studies, data sets"
-        ),
+        Page("Library", "library", "library.page", "everything stored: rankers, studies, data"),
         Page("Jobs", "jobs", "jobs", "running, waiting and failed jobs", docs="timings"),
     )),
-    Page(
-        "Preferences", "preferences", "preferences", "rank aggregation from pairwise preferences",
-        ("preferences", "study", "family"), "preferences",
-    ),
-    Page(
-        "Retrieval", "retrieval", "retrieval", "text search: BM25, SNRM, inverted index",
-        ("collection", "study"), "retrieval",
-    ),
+    Page("Preferences", "preferences", "preferences", "rank aggregation from pairwise preferences",
+         ("preferences", "study", "family"), "preferences"),
+    Page("Retrieval", "retrieval", "retrieval", "text search: BM25, SNRM, inverted index",
+         ("collection", "study"), "retrieval"),
     Page("Present", "present", "presentation", "findings on a projector", ("study",)),
 )  # fmt: skip
 """Pages in the order of the sidebar."""
@@ -131,7 +96,6 @@ NAVIGATION = (
 SEARCH = Page("Search", "search", "search", "queries, documents, terms, pages, rankers, studies")
 UNLISTED = (
     Page("Tour", "tour", "tour", "five steps on the sample", ("step", "order"), "install"),
-    Page("Glossary", "glossary", "glossary", "the terms of the field", docs="measures"),
     SEARCH,
 )
 """Pages that only links lead to."""
@@ -146,14 +110,18 @@ MOVED = {
     tab.path: (page.path, {"tab": tab.path})
     for page in EVERY.values()
     for tab in page.tabs
-} | {"outside": ("your-ranker", {"tab": "your-ranker"}), "overview": ("", {})}  # fmt: skip
+} | {
+    "outside": ("your-ranker", {"tab": "your-ranker"}),
+    "overview": ("", {}),
+    "glossary": ("search", {"for": "term"}),
+}  # fmt: skip
 """Path and query parameters by name of a tab, and by path of earlier versions."""
 
 
-def place(path: str) -> tuple[str, dict[str, str]]:
+def address_of(path: str) -> tuple[str, dict[str, str]]:
     """Path of a page and query parameters of its tab, by the name of either.
 
-    >>> place("worst-case"), place("data")
+    >>> address_of("worst-case"), address_of("data")
     (('curves', {'tab': 'worst-case'}), ('data', {}))
     """
     return MOVED.get(path, (path, {}))

@@ -1,7 +1,7 @@
 """Recent studies and trained rankers, each with its main number and address."""
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 
 from shuffleproof.app import proposals, services, state
 from shuffleproof.app.study import sample_result
@@ -77,8 +77,7 @@ def _ranker(artefact: Artefact) -> RecentWork:
 
 
 def _age(artefact: Artefact) -> str:
-    created = datetime.fromisoformat(artefact.created)
-    return age_in_words((datetime.now(UTC) - created).total_seconds())
+    return age_in_words(datetime.fromisoformat(artefact.created).timestamp())
 
 
 def _trained_on(key: str) -> str:

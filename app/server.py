@@ -32,7 +32,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.runtime import Runtime, exists, get_instance
 
 from shuffleproof.app.door import Door
-from shuffleproof.app.navigation import EVERY, MOVED, PAGES, place
+from shuffleproof.app.navigation import EVERY, MOVED, PAGES, address_of
 from shuffleproof.app.page_style import LOOKS
 from shuffleproof.app.spool import Spool
 from shuffleproof.core.errors import JobError
@@ -186,7 +186,7 @@ async def ready(_request: Request) -> JSONResponse:
 
 async def moved(request: Request) -> RedirectResponse:
     """Redirect from a tab's name, or an old path, to its page, with the query parameters."""
-    page, tab = place(request.url.path.rpartition("/")[2])
+    page, tab = address_of(request.url.path.rpartition("/")[2])
     query = "&".join(filter(None, (urlencode(tab), request.url.query)))
     return RedirectResponse(f"./{page}?{query}" if query else f"./{page}")
 

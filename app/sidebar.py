@@ -12,17 +12,8 @@ from urllib.parse import unquote, urlencode, urlsplit
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from shuffleproof.app import (
-    address,
-    documentation,
-    jobs,
-    navigation,
-    selection,
-    state,
-    study_access,
-    tabs,
-)
-from shuffleproof.app.navigation import EVERY, NAVIGATION, Page
+from shuffleproof.app import address, documentation, jobs, selection, state, study_access, tabs
+from shuffleproof.app.navigation import EVERY, NAVIGATION, Page, address_of, page_at
 from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
@@ -69,7 +60,7 @@ def shown_page() -> Page:
     """Page in the address, also behind a proxy; the search for an unknown one."""
     path = unquote(urlsplit(str(st.context.url or "")).path).strip("/ ")
     below = str(st.get_option("server.baseUrlPath")).strip("/")
-    return navigation.page_at("" if path == below else path.rpartition("/")[2])
+    return page_at("" if path == below else path.rpartition("/")[2])
 
 
 def pages(shown: Page) -> dict[str, StreamlitPage]:
@@ -137,7 +128,7 @@ def progress_words(job: Job) -> str:
     name, result = escaped_sentence(jobs.name(job)), study_access.place_of_job(job)
     title = name
     if result is not None:
-        page, tab = navigation.place(result[0])
+        page, tab = address_of(result[0])
         title = f"[{name}]({page}?{urlencode(tab | result[1])})"
     return f"**{title}**  \n{escaped_sentence(outcome)}{refusal(reason)}"
 

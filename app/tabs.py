@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from shuffleproof.app import address
-from shuffleproof.app.navigation import PAGES, Page, place
+from shuffleproof.app.navigation import PAGES, Page, address_of
 from shuffleproof.app.study import parts
 
 GO, LEFT = "page to open", "addresses of left tabs"
@@ -57,7 +57,7 @@ def _switch(key: str, left: str) -> None:
 
 def go(path: str, query: Mapping[str, str | list[str]] | None = None) -> None:
     """Open a page or tab in the next run, from a callback."""
-    page, tab = place(path)
+    page, tab = address_of(path)
     st.session_state[GO] = page, {**tab, **(query or {})}
 
 

@@ -1,7 +1,6 @@
 """Terms of the field in plain words, each with its source: one list for every page and command."""
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -159,34 +158,3 @@ def terms_in(text: str) -> list[Term]:
     """
     pattern, by_form = _pattern()
     return list(dict.fromkeys(by_form[hit.lower()] for hit in pattern.findall(text)))
-
-
-def anchor(term: Term) -> str:
-    """Address of a term.
-
-    >>> [anchor(term) for term in terms_in("Holm; Kendall τ")]
-    ['holm-s-adjustment', 'kendall']
-    """
-    return re.sub(r"[^a-z0-9]+", "-", term.name.lower()).strip("-")
-
-
-def rewrite_terms(text: str, write: Callable[[str, Term], str]) -> str:
-    """A text with the first use of each term in it written otherwise.
-
-    Args:
-        text: any.
-        write: called with the matched text and its term.
-
-    >>> rewrite_terms("NDCG of DLCM, NDCG of none", lambda hit, term: f"[{hit}]")
-    '[NDCG] of [DLCM], NDCG of none'
-    """
-    pattern, by_form = _pattern()
-    known: set[Term] = set()
-
-    def once(hit: re.Match[str]) -> str:
-        term = by_form[hit[0].lower()]
-        new = term not in known
-        known.add(term)
-        return write(hit[0], term) if new else hit[0]
-
-    return pattern.sub(once, text)

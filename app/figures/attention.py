@@ -193,11 +193,7 @@ def _relevant(side: Side, at: float, *, across: bool) -> go.Scatter:
         x=places if across else fixed,
         y=fixed if across else places,
         mode="markers",
-        marker={
-            "symbol": "square",
-            "size": 6,
-            "color": RELEVANT,
-        },
+        marker={"symbol": "square", "size": 6, "color": RELEVANT},
         **UNDIMMED,
         hoverinfo="skip",
     )

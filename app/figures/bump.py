@@ -4,14 +4,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from shuffleproof.app.figures.style import (
-    faded,
-    laid_out,
-    set_properties,
-    stroke,
-    xaxes,
-    yaxes,
-)
+from shuffleproof.app.figures.style import faded, laid_out, set_properties, stroke, xaxes, yaxes
 from shuffleproof.app.figures.text import plain_text
 from shuffleproof.core.words import counted
 
@@ -25,12 +18,7 @@ MOST = 500
 
 
 @plain_text
-def bump(
-    moves: pd.DataFrame,
-    ranker: str,
-    *,
-    chosen: int | None = None,
-) -> go.Figure:
+def bump(moves: pd.DataFrame, ranker: str, *, chosen: int | None = None) -> go.Figure:
     """Lines from the input order to the ranking, and on to the ranking before.
 
     A moved document has a strong line in the ranker's colour, any other a thin grey one. The

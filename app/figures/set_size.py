@@ -6,10 +6,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from shuffleproof.app.figures.style import (
-    end_labels,
-    xaxes,
-)
+from shuffleproof.app.figures.style import end_labels, xaxes
 from shuffleproof.app.figures.text import plain_text
 from shuffleproof.app.figures.traces import Curve, bounds, finish_curves, log_ticks, vertical
 from shuffleproof.app.figures.traces import curves as add_curves

@@ -3,13 +3,7 @@
 import pandas as pd
 import plotly.graph_objects as go
 
-from shuffleproof.app.figures.style import (
-    PALETTE,
-    REFERENCE,
-    laid_out,
-    xaxes,
-    yaxes,
-)
+from shuffleproof.app.figures.style import PALETTE, REFERENCE, laid_out, xaxes, yaxes
 from shuffleproof.app.figures.text import plain_text
 
 HEIGHT, ACROSS = 300, 340

@@ -187,7 +187,7 @@ def link(
         icon: icon of Material Symbols, before the label.
         query: query parameters of the link.
     """
-    page, tab = navigation.place(path)
+    page, tab = navigation.address_of(path)
     st.page_link(
         page_at(page, label),
         label=label,

@@ -30,14 +30,7 @@ from shuffleproof.app.figures.text import alt_text
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.proposals import name_in_jobs
 from shuffleproof.app.scoring import DataDescription, List
-from shuffleproof.app.study import (
-    cards,
-    choice,
-    job_panel,
-    parts,
-    sample_result,
-    shown_list,
-)
+from shuffleproof.app.study import cards, choice, job_panel, parts, sample_result, shown_list
 from shuffleproof.app.study.page import draw_sections, study_sections
 from shuffleproof.app.study.picture import cached_figure
 from shuffleproof.app.study.shown_list import ShownList

@@ -13,7 +13,7 @@ from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.app.when import age_in_words
 from shuffleproof.core.execution.executor import configured, executor
-from shuffleproof.core.execution.jobs import STATES, Job
+from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.words import counted
 
 QUESTION = "Which jobs are running, waiting or finished?"
@@ -38,22 +38,13 @@ ICONS = {
 def page() -> None:
     """Draw the page."""
     parts.header("Jobs", QUESTION)
-    chosen = st.pills(
-        "Show",
-        list(HEADINGS),
-        selection_mode="multi",
-        default=list(HEADINGS),
-        format_func=HEADINGS.__getitem__,
-        key="states",
-        bind="query-params",
-    )
     every = st.toggle(
         "Of every data set", key="every", bind="query-params",
         help="Off: jobs of the current data set. Running and waiting jobs are always shown.",
     )  # fmt: skip
     _executor_line()
     data = None if every else state.data()
-    st.fragment(_listed, run_every=jobs.pace())(tuple(chosen) or STATES, data)
+    st.fragment(_listed, run_every=jobs.pace())(data)
 
 
 @parts.errors_shown()
@@ -65,35 +56,28 @@ def _executor_line() -> None:
         parts.note(f"Trainings, searches and studies run on {count} of {place}.")
 
 
-def _listed(states: tuple[str, ...], data: str | None) -> None:
-    """Draw the jobs in these states, repeatedly; ended jobs of one data set, or of all."""
+def _listed(data: str | None) -> None:
+    """Draw the jobs by state, repeatedly; ended jobs of one data set, or of all."""
     with parts.errors_shown():
         every = jobs.table().list()
         others = () if data is None else [name for name in state.data_sets() if name != data]
         listed = [job for job in every if not job.ended or _data(job) not in others]
         if not every:
             st.info(
-                "No jobs yet. Trainings, studies and uploads appear here.",
-                icon=":material/inbox:",
+                "No jobs yet. Trainings, studies and uploads appear here.", icon=":material/inbox:"
             )
         for heading in HEADINGS:
             of_state = [job for job in listed if job.state == heading]
-            if of_state and heading in states:
+            if of_state:
                 _section(heading, of_state)
-        if len(listed) < len(every):
-            _hidden(len(every) - len(listed), str(data))
+        if hidden := len(every) - len(listed):
+            ended = counted(hidden, "ended job")
+            parts.note(f"Hidden: {ended} of data sets other than {data}.")
 
 
 def _data(job: Job) -> str:
     """Name of a job's data set."""
     return str(job.parameters.get("data") or job.parameters.get("name", ""))
-
-
-def _hidden(count: int, data: str) -> None:
-    ended = counted(count, "ended job")
-    parts.note(f"{ended} of data sets other than {data} {'is' if count == 1 else 'are'} hidden.")
-    if st.button("Show all", on_click=st.session_state.update, args=({"every": True},)):
-        st.rerun()  # the switch is outside the fragment that is redrawn every second
 
 
 def _section(heading: str, of_state: list[Job]) -> None:
@@ -145,8 +129,7 @@ def _state_in_words(job: Job) -> str:
     """State of a job that is not running, in one line."""
     if job.state == "waiting":
         return f"waiting · {job.reason}" if job.reason else "waiting"
-    now = datetime.now(UTC).timestamp()
-    return f"{jobs.outcome(job)} · {age_in_words(now - (job.finished or now))}"
+    return f"{jobs.outcome(job)} · {age_in_words(job.finished)}"
 
 
 def _verbs(job: Job) -> list[tuple[str, str]]:

@@ -198,10 +198,7 @@ def _judging() -> None:
 def _form(data: str) -> None:
     known = judges.judges_for_pages()
     if not known:
-        st.info(
-            "This dashboard has no judge. Start it with:",
-            icon=":material/gavel:",
-        )
+        st.info("This dashboard has no judge. Start it with:", icon=":material/gavel:")
         st.code(f"{judges.OFFERED}=http://127.0.0.1:8000/judge shuffleproof app", language="bash")
         st.caption("Or call a judge from the shell:")
         st.code(

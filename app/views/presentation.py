@@ -4,18 +4,10 @@ from functools import partial
 
 import streamlit as st
 
-from shuffleproof.app import (
-    address,
-    benchmarks,
-    pictures,
-    services,
-    sidebar,
-    state,
-    study_access,
-    tabs,
-)
+from shuffleproof.app import address, benchmarks, pictures, services, state, study_access, tabs
 from shuffleproof.app.figures.style import for_projector
 from shuffleproof.app.navigation import PAGES
+from shuffleproof.app.sidebar import place
 from shuffleproof.app.study import parts, sample_result
 from shuffleproof.app.study.picture import cached_figure, chart
 from shuffleproof.core.data.catalogue import SAMPLE
@@ -39,7 +31,7 @@ def page() -> None:
         shown = study_access.compute(key, sample_result.picture)
         if shown is not None:
             figure = pictures.draw(shown)
-            large = figure if sidebar.place() == "sidebar" else cached_figure(for_projector, figure)
+            large = figure if place() == "sidebar" else cached_figure(for_projector, figure)
             chart(large, "presented picture", config=parts.PLAIN)  # no projector layout on a phone
     with st.container(horizontal=True, vertical_alignment="center", key="presenting"):
         for label, icon, step, shortcut in (

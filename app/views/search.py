@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import streamlit as st
 
-from shuffleproof.app import captions, data_sets, services, sidebar, state, study_access
+from shuffleproof.app import captions, data_sets, library, services, state, study_access, terms
 from shuffleproof.app.navigation import EVERY, PAGES, SEARCH
 from shuffleproof.app.plain import escaped, escaped_sentence
+from shuffleproof.app.sidebar import shown_page
 from shuffleproof.app.study import parts
 from shuffleproof.core.data import browse
 from shuffleproof.core.data.dataset import RankingDataset
@@ -22,10 +23,10 @@ from shuffleproof.core.library import entries
 from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.words import counted
 
-SHOWN = 8
-"""Results of a kind and rank."""
+SHOWN = 40
+"""Most results of a kind and rank."""
 
-KINDS = ("page", "term", "data set", "ranker", "study", "query", "document")
+KINDS = ("page", "term", *dict.fromkeys(entries.KINDS.values()), "query", "document")
 RANKS = ("Whole words", "Beginnings of words", "Parts of words")
 WORD = re.compile(r"\w+")
 
@@ -37,18 +38,16 @@ class Result:
     Attributes:
         kind: what it is, in the singular.
         text: name or description.
-        path: page or tab that shows it.
+        path: page or tab that shows it; empty for terms.
         query: query parameters of the link.
         words: further words that are searched.
-        note: text below it, as Markdown.
     """
 
     kind: str
     text: str
-    path: str
+    path: str = ""
     query: dict[str, str] = field(default_factory=dict)
     words: str = ""
-    note: str = ""
 
 
 def rank(sought: str, text: str) -> int | None:
@@ -68,7 +67,7 @@ def rank(sought: str, text: str) -> int | None:
 
 def page() -> None:
     """Draw the search box and the results."""
-    path = sidebar.shown_page().path
+    path = shown_page().path
     parts.header("Search", "Where is a query, document, term, page, ranker or study?")
     if path not in EVERY:
         st.warning(escaped(f"There is no page at /{path}."), icon=":material/link_off:")
@@ -91,9 +90,10 @@ def page() -> None:
 
 def _draw(hits: list[Result]) -> None:
     for hit in hits[:SHOWN]:
-        parts.link(hit.path, escaped_sentence(f"{hit.text} · {hit.kind}"), query=hit.query)
-        if hit.note:
-            st.caption(hit.note)
+        if hit.kind == "term":
+            st.markdown(terms.term_text(next(term for term in TERMS if term.name == hit.text)))
+        else:
+            parts.link(hit.path, escaped_sentence(f"{hit.text} · {hit.kind}"), query=hit.query)
     if len(hits) > SHOWN:
         st.caption(f"and {counted(len(hits) - SHOWN, hits[0].kind)} more; add a word.")
 
@@ -107,7 +107,7 @@ def results(sought: str, data: str) -> dict[int, list[Result]]:
     """
     by_rank: dict[int, list[Result]] = {}
     for result in (*_pages(), *_terms(), *_stored(), *_within(data, sought)):
-        if (at := rank(sought, f"{result.text} {result.words}")) is not None:
+        if (at := rank(sought, f"{result.text} {result.words} {result.kind}")) is not None:
             by_rank.setdefault(at, []).append(result)
     return dict(sorted(by_rank.items()))
 
@@ -119,24 +119,20 @@ def _pages() -> Iterator[Result]:
 
 def _terms() -> Iterator[Result]:
     for term in TERMS:
-        forms = " ".join(term.forms)
-        yield Result("term", term.name, "glossary", words=forms, note=escaped(term.meaning))
+        yield Result("term", term.name, words=" ".join(term.forms))
 
 
-@services.until_stored()
-def _stored() -> list[Result]:
-    """Data sets, rankers and studies of the store."""
-    found = [Result("data set", name, "data", {state.USE: name}) for name in state.data_sets()]
-    for ranker in services.artefacts("ranker"):
-        name = str(ranker.facts.get("name") or ranker.recipe["ranker"]["name"])
-        text = with_display_names(f"{name} · {entries.summary_of(ranker)}")
-        found.append(Result("ranker", text, "library", {"chosen": str(ranker.key)}, name))
-    for study in services.artefacts("study"):
-        kind = str(study.recipe["kind"])
-        title = PAGES[kind].title if kind in PAGES else kind.replace("-", " ").capitalize()
-        text = f"{title} on {study.facts.get('data', '')} of {study_access.day(study)}"
-        found.append(Result("study", text, *study_access.place(study), kind))
-    return found
+def _stored() -> Iterator[Result]:
+    for name in state.data_sets():
+        yield Result("data set", name, "data", {state.USE: name})
+    for entry in library.entries():
+        kind, key = entry.key.kind, str(entry.key)
+        if kind != "data" and not entry.part:
+            name = PAGES[entry.name].title if entry.name in PAGES else library.entry_name(entry)
+            text = f"{name} · {with_display_names(entry.summary)}"
+            at = study_access.place(entry.artefact) if kind == "study" else None
+            path, query = at or ("library", {"chosen": key})
+            yield Result(entries.KINDS[kind], text, path, query, f"{entry.name} {key}")
 
 
 def _within(data: str, sought: str) -> Iterator[Result]:

@@ -10,10 +10,7 @@ from pandas.api.types import is_numeric_dtype
 
 from shuffleproof.app import address, benchmarks, jobs, services, state, training
 from shuffleproof.app.data_frame import data_frame
-from shuffleproof.app.figures.tuning import (
-    best_so_far,
-    stopped_in_words,
-)
+from shuffleproof.app.figures.tuning import best_so_far, stopped_in_words
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import job_panel, parts
 from shuffleproof.app.study.picture import chart

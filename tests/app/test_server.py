@@ -118,7 +118,7 @@ def test_every_page_knows_where_the_server_is(direct, path):
 
 @pytest.mark.parametrize("old", sorted(navigation.MOVED.keys() - navigation.EVERY))
 def test_old_addresses_lead_to_the_page_and_tab_of_today_with_their_parameters(direct, old):
-    path, tab = navigation.place(old)
+    path, tab = navigation.address_of(old)
     for query in ("", "data=sample&show=a%20b&show=c"):
         status, headers, _ = page(direct[0], f"/{old}?{query}")
         assert status == 307

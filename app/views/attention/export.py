@@ -8,11 +8,7 @@ from shuffleproof.app import exports
 from shuffleproof.app.figures import attention as figure
 from shuffleproof.app.scoring import List
 from shuffleproof.app.study import parts
-from shuffleproof.app.views.attention.map import (
-    MapLayout,
-    View,
-    WantedMap,
-)
+from shuffleproof.app.views.attention.map import MapLayout, View, WantedMap
 from shuffleproof.core.answers.trained_rankers import TrainedRanker
 from shuffleproof.core.studies.tables import infer_columns
 

@@ -68,12 +68,7 @@ def overview(query_list: List, ranker: str, change: str) -> Overview:
         ScoringError: the process has no answer.
     """
     answer = _answer_of("overview", query_list, ranker=ranker, change=change)
-    types = {
-        "labels": np.float32,
-        "ranks": np.int64,
-        "scores": np.float32,
-        "shown": np.int64,
-    }
+    types = {"labels": np.float32, "ranks": np.int64, "scores": np.float32, "shown": np.int64}
     arrays = {name: np.array(answer[name], dtype=dtype) for name, dtype in types.items()}
     return Overview(**answer | arrays | {"changes": tuple(map(tuple, answer["changes"]))})
 

@@ -13,14 +13,7 @@ from shuffleproof.app.data_frame import data_frame
 from shuffleproof.app.figures import benchmark as figure
 from shuffleproof.app.figures import benchmark_query
 from shuffleproof.app.plain import escaped_sentence, refusal
-from shuffleproof.app.study import (
-    choice,
-    form,
-    job_panel,
-    parts,
-    per_query,
-    sample_result,
-)
+from shuffleproof.app.study import choice, form, job_panel, parts, per_query, sample_result
 from shuffleproof.app.study.picture import cached_figure, chart, chooses
 from shuffleproof.app.study_access import compute
 from shuffleproof.app.views.benchmark import form as run
@@ -31,12 +24,7 @@ from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies import table_text, tables
 from shuffleproof.core.studies.kinds.benchmark import sections, table
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import is_of_runs, warnings
-from shuffleproof.core.studies.kinds.benchmark.table import (
-    MEANS,
-    TESTS,
-    comparison,
-    numbers,
-)
+from shuffleproof.core.studies.kinds.benchmark.table import MEANS, TESTS, comparison, numbers
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.sections import View
 from shuffleproof.core.studies.tables import Table

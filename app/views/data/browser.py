@@ -24,7 +24,6 @@ VALUES = ("lowest", "5 %", "median", "95 %", "highest", "mean")
 BEYOND = 2**53
 """Largest number that Streamlit's tables show exactly; larger ones become text."""
 ANY = "any"
-AMONG = {"queries": "queries", "documents": "documents"}
 TABLE = 320
 SETTINGS = {
     "query": st.column_config.TextColumn("query"),
@@ -48,21 +47,16 @@ def queries(name: str, artefact: Artefact) -> None:
     part = chosen_part()
     dataset: RankingDataset = getattr(services.fold(str(artefact.key)), data_sets.PART_OF[part])
     frame = data_sets.query_frame(dataset, dataset.fingerprint)
-    left, middle, right = st.columns([3, 2, 1.4], vertical_alignment="bottom")
+    left, right = st.columns([5, 1.4], vertical_alignment="bottom")
     text = left.text_input(
         "Search", key="find", bind="query-params", placeholder="part of an id", max_chars=255
     )
-    among = parts.segments("Among", "among", AMONG, place=middle)
     grades = [f"{grade:g}" for grade in np.unique(dataset.labels)]
     label = right.selectbox(
-        "Label", [ANY, *grades], key="label", bind="query-params",
-        help="Of queries: the best label; of documents: their own",
+        "Best label", [ANY, *grades], key="label", bind="query-params"
     )  # fmt: skip
     filtered = (text.strip(), None if label == ANY else float(label))
-    if among == "documents":
-        query = _documents_found(dataset, filtered)
-    else:
-        query = _queries_found(dataset, frame, filtered, _of_finding(artefact, part))
+    query = _queries_found(dataset, frame, filtered, _of_finding(artefact, part))
     if query is not None:
         _open(dataset, query)
     _one_query(name, dataset, frame)
@@ -121,24 +115,6 @@ def _row(shown: pd.DataFrame, key: str) -> int | None:
         column_config=texts | SETTINGS,
     )
     return next(iter(chosen.selection.rows), None)
-
-
-def _documents_found(dataset: RankingDataset, filtered: tuple[str, float | None]) -> int | None:
-    text, label = filtered
-    if not text and label is None:
-        st.caption("Type part of a document's id or choose a label.")
-        return None
-    if text and dataset.doc_ids is None:
-        st.info("The documents of this data have no ids: only a label can be searched for.")
-        return None
-    rows = browse.matching_documents(dataset, text, label)
-    owners = np.searchsorted(dataset.offsets, rows, side="right") - 1
-    shown = data_sets.document_frame(dataset, rows.tolist())
-    shown.insert(0, "query", [dataset.query_ids[query] for query in owners])
-    most = "at least " if len(rows) == browse.MOST_FOUND else ""
-    st.caption(f"{most}{counted(len(rows), 'document')} found. Choose a row to see its query.")
-    row = _row(shown, f"documents {dataset.fingerprint[:8]} {filtered}")
-    return None if row is None else int(owners[row])
 
 
 def _open(dataset: RankingDataset, query: int) -> None:

@@ -2,12 +2,7 @@
 
 import streamlit as st
 
-from shuffleproof.app import (
-    captions,
-    data_sets,
-    services,
-    state,
-)
+from shuffleproof.app import captions, data_sets, services, state
 from shuffleproof.app.figures import distributions
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts

@@ -6,22 +6,12 @@ from shuffleproof.app import address, jobs, received_files, services, uploads
 from shuffleproof.app.data_sets import WORDS
 from shuffleproof.app.plain import escaped, refusal
 from shuffleproof.app.study import parts
-from shuffleproof.app.uploads import (
-    FOLDER,
-    PARTS,
-    UNSORTED,
-    Draft,
-    DraftFile,
-    ReadingOptions,
-)
+from shuffleproof.app.uploads import FOLDER, PARTS, UNSORTED, Draft, DraftFile, ReadingOptions
 from shuffleproof.core.data.layout import part_of
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
 
-WAYS = {
-    "Files": PARTS,
-    "A folder": (FOLDER,),
-}
+WAYS = {"Files": PARTS, "A folder": (FOLDER,)}
 POLICIES = {
     "error": "refuse the file and name the line",
     "zero": "become 0",

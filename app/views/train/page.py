@@ -1,7 +1,6 @@
 """The page Train: choice of rankers, cost, training in the background, progress."""
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 
 import pandas as pd
 import streamlit as st
@@ -194,10 +193,9 @@ def _trained(data: FitSize, table: pd.DataFrame) -> None:
     if table.empty:
         st.caption("None yet.")
         return
-    now = datetime.now(UTC)
     frame = runs.table(table, runs.tested_rankers(data.data))
     frame = frame.sort_values("valid", ascending=False, kind="stable", ignore_index=True)
-    frame["age"] = [age_in_words((now - created).total_seconds()) for created in frame["created"]]
+    frame["age"] = [age_in_words(created.timestamp()) for created in frame["created"]]
     on_lists = frame.loc[~frame["lists"].isin([ALL_DOCUMENTS, ""]), "lists"]  # "": combinations
     varying = len(set(on_lists)) > 1
     several, tested = bool((frame["seeds"] > 1).any()), bool(frame["test"].notna().any())
@@ -240,11 +238,10 @@ def _history(mine: list[Job]) -> None:
 
     st.subheader("History")
     st.caption("Select rows to see their curves above.")
-    now = datetime.now(UTC).timestamp()
     rows = [
         (
             with_display_names(jobs.recipe(job)),
-            age_in_words(now - (job.finished or now)),
+            age_in_words(job.finished),
             jobs.outcome(job),
             job.reason.partition("\n")[0],
             job.id[:8],

@@ -127,18 +127,6 @@ def test_the_address_opens_part_search_and_query(store):
     assert "not in this part" in plain(page("Queries", query="nowhere"))
 
 
-def test_documents_are_found_by_id_and_label(store, tmp_path):
-    ingested(store, tmp_path)
-    test = page("Queries", "mine")
-    test.session_state["part"], test.session_state["among"] = "train", "documents"
-    test.session_state["label"] = "2"
-    test.run()
-    assert set(test.dataframe[0].value["label"]) == {2.0}
-    test.session_state["find"] = "d8"
-    test.run()
-    assert all("D8" in name for name in test.dataframe[0].value["document"])
-
-
 @pytest.mark.parametrize("view", ["Facts", "Queries", "Features", "Manage"])
 def test_names_ids_and_comments_stay_text(store, tmp_path, view):
     ingested(store, tmp_path)

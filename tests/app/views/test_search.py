@@ -4,10 +4,11 @@ from itertools import chain
 
 import pytest
 
-from shuffleproof.app import services
-from shuffleproof.app.navigation import EVERY, MOVED, PAGES, place
+from shuffleproof.app import services, terms
+from shuffleproof.app.navigation import EVERY, MOVED, PAGES, address_of
 from shuffleproof.app.views import search
 from shuffleproof.core.data.catalogue import SAMPLE
+from shuffleproof.core.glossary import TERMS
 from tests.app_pages import opened
 
 
@@ -21,7 +22,7 @@ from tests.app_pages import opened
         ("sample", "data set", "sample", 0),
         ("setrank imsab", "ranker", "SetRank IMSAB", 0),
         ("setrank-imsab-init", "ranker", "SetRank IMSAB + init", 0),
-        ("worst-case", "study", "Worst case on sample", 0),
+        ("worst-case", "study", "Worst case", 0),
         ("599", "query", "599", 0),
         ("D0599-0", "document", "D0599-00", 1),
         ("599", "document", "D0599-00", 2),
@@ -37,7 +38,7 @@ def test_each_kind_is_found_by_its_words(sought, kind, text, rank):
 
 def test_results_lead_to_pages_and_tabs():
     for hit in chain(*search.results("sample", SAMPLE).values()):
-        assert place(hit.path)[0] in EVERY
+        assert hit.kind == "term" or address_of(hit.path)[0] in EVERY
         assert hit.kind in search.KINDS
     (query,) = search.results("599", SAMPLE)[0]
     assert (query.path, query.query) == ("invariance", {"query": "599"})
@@ -50,9 +51,9 @@ def test_every_address_means_one_page():
     assert all(MOVED[path][0] == path for path in MOVED.keys() & EVERY)
 
 
-def test_the_page_shows_a_definition_or_all_pages():
-    page = opened("search", {"for": "kendall"}, data=SAMPLE)
-    assert any("How far two orders agree" in one.value for one in page.caption)
+def test_the_page_shows_the_glossary_or_all_pages():
+    page = opened("search", {"for": "term"}, data=SAMPLE)
+    assert {terms.term_text(term) for term in TERMS} <= {one.value for one in page.markdown}
     page = opened("search", {"for": "zzz"}, data=SAMPLE)
     assert "Nothing fits" in page.info[0].value
     assert len(page.get("page_link")) == len(PAGES) - 1
