@@ -401,19 +401,18 @@ PROJECTED_LINE = 24.0
 """Height of a line of text on a projector, in pixels."""
 
 
-def for_projector(figure: go.Figure, height: int = 540) -> go.Figure:
-    """Copy with large text, thicker lines and the margins that both need.
+LEAST_HEIGHT = 480
+"""Height of a projected figure in pixels for which the names of curves are placed."""
 
-    Args:
-        figure: the picture.
-        height: in pixels.
-    """
+
+def for_projector(figure: go.Figure) -> go.Figure:
+    """Copy with large text, thicker lines and the margins that both need; as high as its place."""
     copy = go.Figure(figure)
     share = PROJECTED_LETTERS / 12  # Plotly's default font size is 12
     margin = copy.layout.margin
     wide = {side: round((margin[side] or 40) * share) for side in "lrtb"}
     font = {"size": PROJECTED_LETTERS}
-    set_properties(copy.layout, height=height, margin=wide, font=font, hoverlabel={"font": font})
+    set_properties(copy.layout, height=None, margin=wide, font=font, hoverlabel={"font": font})
     for axes in (xaxes, yaxes):
         axes(copy, tickfont=font, title={"font": font})
     for note in copy.layout.annotations:
@@ -424,7 +423,7 @@ def for_projector(figure: go.Figure, height: int = 540) -> go.Figure:
             trace.line.width *= share
         if isinstance(trace.marker.size, (int, float)):
             trace.marker.size *= share
-    _ends(copy, height - wide["t"] - wide["b"])
+    _ends(copy, LEAST_HEIGHT - wide["t"] - wide["b"])
     return copy
 
 

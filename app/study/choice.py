@@ -2,14 +2,25 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from textwrap import shorten
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from shuffleproof.app import address, exports, report, selection, services, state, study_access
+from shuffleproof.app import (
+    address,
+    exports,
+    report,
+    selection,
+    services,
+    slides,
+    state,
+    study_access,
+)
 from shuffleproof.app.plain import escaped_sentence
+from shuffleproof.app.slides import Slide
 from shuffleproof.app.study import parts
 from shuffleproof.core.library.entries import summary_of
 from shuffleproof.core.metrics.measure import Measure, is_measure
@@ -50,12 +61,13 @@ class TopRow:
     controls: DeltaGenerator
     notes: DeltaGenerator
 
-    def says(self, view: View) -> None:
-        """Draw the headline of the current view."""
+    def says(self, view: View) -> str:
+        """Draw the headline of the current view; return its text."""
         sections_module = study_kind(self.artefact.recipe).sections_module()
         answer = study_access.compute(str(self.artefact.key), sections_module.headline, view)
         with self.answer:
             parts.headline(answer)
+        return str(answer.text)
 
 
 def label(artefact: Artefact) -> str:
@@ -214,7 +226,9 @@ def baseline(labels: Sequence[str], usual: str) -> str:
     return str(chosen or labels[0])
 
 
-def export_row(artefact: Artefact, drawn: Any, table: Table, measure: str = "") -> None:
+def export_row(
+    artefact: Artefact, drawn: Any, table: Table, measure: str = "", title: str = ""
+) -> None:
     """Draw the row of export menus.
 
     Args:
@@ -222,14 +236,19 @@ def export_row(artefact: Artefact, drawn: Any, table: Table, measure: str = "") 
         drawn: picture of the page, or None.
         table: its numbers.
         measure: measure of the picture, with its conventions; empty: the study's first.
+        title: sentence about the picture, for a slide.
     """
     stem = f"{exports.study_stem(artefact)}-table"
-    content = export_menu(artefact, drawn, lambda: exports.table_files(table, stem), measure)
-    parts.exports_row(content, "take")
+    tables = partial(exports.table_files, table, stem)
+    parts.exports_row(export_menu(artefact, drawn, tables, measure, title), "take")
 
 
 def export_menu(
-    artefact: Artefact, drawn: Any, tables: Callable[[], Sequence[exports.File]], measure: str = ""
+    artefact: Artefact,
+    drawn: Any,
+    tables: Callable[[], Sequence[exports.File]],
+    measure: str = "",
+    title: str = "",
 ) -> parts.ExportContent:
     """Files, link, command and Python of a study; see `export_row`."""
     recipe, facts, key = artefact.recipe, artefact.facts, str(artefact.key)
@@ -251,6 +270,7 @@ def export_menu(
         link=lambda: parts.address_here(data=data, study=key),
         command=lambda: study_command(recipe, facts),
         python=lambda: study_python(recipe, facts),
+        slide=drawn and partial(slides.draw_button, lambda: Slide(title, caption, drawn), "take"),
     )
 
 

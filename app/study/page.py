@@ -139,7 +139,7 @@ class StudyPage:
         if not view.rankers and self.rankers(result):
             top.picture.info("Choose at least one ranker.")
             return
-        top.says(view)
+        title = top.says(view)
         shown = StudyView(
             artefact, view, [_of_rankers(one, view) for one in study_sections(key, view)]
         )
@@ -152,7 +152,8 @@ class StudyPage:
         drawn_above = Measure.parse(shown.measure).convention() if self.measured else ""
         below = [one for one in _below(shown.sections) if not _repeats(one, drawn_above)]
         table = draw_sections(below)
-        choice.export_row(artefact, drawn, table, view.measures[0] if view.measures else "")
+        measure = view.measures[0] if view.measures else ""
+        choice.export_row(artefact, drawn, table, measure, title)
 
     def _view(self, result: StudyResult, top: choice.TopRow) -> View:
         """Draw the choices next to the picture, without the measure; return the view."""

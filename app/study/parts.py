@@ -239,6 +239,7 @@ class ExportContent:
         python: function that returns equivalent Python code; None: no menu.
         command: function that returns the command, or raises if there is none; None: no menu.
         more: other files, such as a benchmark's runs.
+        slide: draws the button that adds the figure to the presentation; None: no button.
     """
 
     figures: Callable[[str, bool], Sequence[File]]
@@ -249,6 +250,7 @@ class ExportContent:
     python: Callable[[], str] | None = None
     command: Callable[[], str] | None = None
     more: Sequence[File] = ()
+    slide: Callable[[], None] | None = None
 
 
 @st.fragment
@@ -262,7 +264,7 @@ def exports_row(shared: ExportContent, key: str) -> None:
         ("Link", "link"): lambda: _link(shared.link()),
         ("Command", "terminal"): shared.command and partial(command, shared.command),
         ("Python", "code"): shared.python and partial(command, shared.python, "python"),
-        ("Figure", "show_chart"): lambda: _figures(shared.figures, key),
+        ("Figure", "show_chart"): lambda: _figures(shared.figures, key, shared.slide),
         ("Table", "table"): lambda: downloads(shared.tables(), key),
         ("Recipe and report", "description"): lambda: downloads(
             [shared.recipe, *([shared.report] if shared.report else []), *shared.more], key
@@ -294,7 +296,9 @@ def command(written: Callable[[], str], language: str = "bash") -> None:
         st.caption(refusal(error))
 
 
-def _figures(files: Callable[[str, bool], Sequence[File]], key: str) -> None:
+def _figures(
+    files: Callable[[str, bool], Sequence[File]], key: str, slide: Callable[[], None] | None
+) -> None:
     """Draw the downloads of a figure, with a choice of its width: screen, print or slide."""
     if not files("", True):  # noqa: FBT003 (as ExportContent says)
         return
@@ -310,6 +314,8 @@ def _figures(files: Callable[[str, bool], Sequence[File]], key: str) -> None:
     )  # fmt: skip
     with errors_shown():
         downloads(files(width or "", caption), key)
+        if slide is not None:
+            slide()
 
 
 def downloads(files: Sequence[File], key: str) -> None:

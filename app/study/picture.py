@@ -36,6 +36,7 @@ def chart(
     *,
     place: Any = st,
     config: Any = parts.CLICKABLE,
+    **more: Any,
 ) -> None:
     """Draw a figure.
 
@@ -45,8 +46,9 @@ def chart(
         takes: handler of clicks; None: not clickable.
         place: container of the figure.
         config: configuration of Plotly.
+        more: further arguments of `st.plotly_chart`.
     """
-    clicks: dict[str, Any] = {}
+    clicks: dict[str, Any] = more
     if takes is not None:
         chosen = partial(follow_click, key, takes, labels_in(figure))
         clicks = {"on_select": chosen, "selection_mode": "points"}

@@ -20,6 +20,7 @@ from shuffleproof.app import (
     scoring,
     selection,
     services,
+    slides,
     state,
     study_access,
     training,
@@ -30,6 +31,7 @@ from shuffleproof.app.figures.text import alt_text
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.proposals import name_in_jobs
 from shuffleproof.app.scoring import DataDescription, List
+from shuffleproof.app.slides import Slide
 from shuffleproof.app.study import cards, choice, job_panel, parts, sample_result, shown_list
 from shuffleproof.app.study.page import draw_sections, study_sections
 from shuffleproof.app.study.picture import cached_figure
@@ -356,12 +358,24 @@ def _row(
             tables=lambda: exports.table_files(infer_columns(_numbers(answers), stem), stem),
             recipe=exports.recipe_file(recipe, facts, stem),
             report=_report(),
+            slide=lambda: _slide_buttons(query_list, answers, drawn),
             link=lambda: parts.address_here(data=query_list.data),
             command=lambda: command_of(question, facts),
             python=lambda: python_of(question, facts),
         ),
         "invariance",
     )
+
+
+def _slide_buttons(
+    query_list: List, answers: Sequence[RankerAnswer], drawn: Mapping[str, Any]
+) -> None:
+    """Draw a button for each ranker's figure."""
+    caption = f"{query_list.data} · query {query_list.query} · {drawn['words']} · NDCG@10"
+    for answer in answers:
+        name = RankerName.of(answer.label).display
+        slide = partial(Slide, f"{name}: {drawn['verdict']}", caption, answer.bump)
+        slides.draw_button(slide, answer.label)
 
 
 def _numbers(answers: Sequence[RankerAnswer]) -> pd.DataFrame:

@@ -4,12 +4,14 @@ from dataclasses import asdict, dataclass
 
 import pandas as pd
 
-from shuffleproof.app import exports
+from shuffleproof.app import exports, slides
 from shuffleproof.app.figures import attention as figure
 from shuffleproof.app.scoring import List
+from shuffleproof.app.slides import Slide
 from shuffleproof.app.study import parts
 from shuffleproof.app.views.attention.map import MapLayout, View, WantedMap
 from shuffleproof.core.answers.trained_rankers import TrainedRanker
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.tables import infer_columns
 
 
@@ -28,6 +30,7 @@ def row(exported: ExportedView, map_: MapLayout) -> None:
     """Draw the row of exports of this list."""
     query_list, stem = exported.query_list, f"attention-{exported.ranker.name}"
     caption = f"{query_list.data} · query {query_list.query} · {exported.ranker.label}"
+    name = RankerName.of(exported.ranker.label).display
     facts = {"data": query_list.data, "lists": query_list.recipe.plain()}
     recipe = {
         "query": query_list.query,
@@ -44,6 +47,9 @@ def row(exported: ExportedView, map_: MapLayout) -> None:
             tables=lambda: exports.table_files(infer_columns(cells_table(map_), stem), stem),
             recipe=exports.recipe_file(recipe, facts, stem),
             link=lambda: parts.address_here(data=query_list.data),
+            slide=lambda: slides.draw_button(
+                lambda: Slide(f"Attention of {name}", caption, figure.heat(map_.cells)), "attention"
+            ),
         ),
         "attention",
     )

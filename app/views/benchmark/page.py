@@ -139,7 +139,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     chosen = BenchmarkView(artefact, measure, columns, baseline, test)
     baselines = None if baseline == INITIAL else (baseline,)
     selected = tuple(selection.selected_among(labels))
-    top.says(View((str(measure),), test=test, baselines=baselines, rankers=selected))
+    title = top.says(View((str(measure),), test=test, baselines=baselines, rankers=selected))
     picture = _picture(chosen, top.picture)
     _table(chosen)
     _details(chosen)
@@ -149,7 +149,7 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         lambda: benchmarks.runs(chosen.key),
     )
     shared = choice.export_menu(
-        artefact, picture, lambda: table_files(chosen, shown_as(chosen)), str(measure)
+        artefact, picture, lambda: table_files(chosen, shown_as(chosen)), str(measure), title
     )
     parts.exports_row(replace(shared, more=() if chosen.of_runs else (runs,)), "take")
 
