@@ -53,8 +53,8 @@ def tables_read_here(monkeypatch):
     """Tables are read in this process: a guarded one takes a second to start."""
     from shuffleproof.core.data import guarded
 
-    def replies(arguments, _place, limits):
-        return guarded.replies(json.loads(json.dumps(arguments)), limits.memory)
+    def replies(arguments, _place, memory):
+        return guarded.replies(json.loads(json.dumps(arguments)), memory)
 
     monkeypatch.setattr(guarded, "_replies_of_process", replies)
 

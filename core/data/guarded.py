@@ -8,7 +8,6 @@ file does.
 
 import os
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,63 +17,41 @@ from shuffleproof.core.errors import DataError
 from shuffleproof.core.execution.worker_process import LATE, WorkerError, WorkerProcess
 
 SERVER = "shuffleproof.core.data.guarded:ReaderServer"
-LONGEST_WORDS = 400
-MOST_MEMORY, SPARE_MEMORY = 4 << 30, 256 << 20
+SILENCE = 60.0
+"""Seconds between two answers at most."""
+
+LEAST_MEMORY, MOST_MEMORY, SPARE_MEMORY = 640 << 20, 4 << 30, 256 << 20
 DAMAGED = "Write the file again, or check it with the program that made it."
 
 Answer = tuple[dict[str, Any], dict[str, np.ndarray]]
+"""Facts and arrays."""
 
 
-@dataclass(frozen=True)
-class GuardLimits:
-    """Limits of a process that reads one file.
-
-    Attributes:
-        memory: bytes that it may allocate.
-        silence: seconds between two answers.
-    """
-
-    memory: int = 640 << 20
-    silence: float = 60.0
-
-    @classmethod
-    def of_file(cls, path: Path) -> "GuardLimits":
-        """More memory for a file that is large itself: a page of each of many columns, say."""
-        size = path.stat().st_size if path.is_file() else 0
-        return cls(memory=max(cls.memory, min(MOST_MEMORY, 2 * size + SPARE_MEMORY)))
-
-
-def answers(
-    arguments: Mapping[str, Any], place: str, limits: GuardLimits
-) -> Generator[Answer, None, None]:
-    """The answers of the reader in a process of its own, one after the other.
-
-    The process ends with this generator. Close the generator to end it early.
+def answers(arguments: Mapping[str, Any], path: Path, place: str) -> Generator[Answer, None, None]:
+    """The answers of the reader in a process of its own, which ends with this generator.
 
     Args:
         arguments: of the reader; JSON.
+        path: of the file; a large one gets more memory, for a page of each of many columns, say.
         place: name of the file in errors.
-        limits: of the process.
-
-    Yields:
-        Facts and arrays.
 
     Raises:
         DataError: the reader refuses the file, crashes, or goes beyond the limits.
     """
-    for facts, arrays in _replies_of_process(arguments, place, limits):
+    size = path.stat().st_size if path.is_file() else 0
+    memory = max(LEAST_MEMORY, min(MOST_MEMORY, 2 * size + SPARE_MEMORY))
+    for facts, arrays in _replies_of_process(arguments, place, memory):
         if "error" in facts:
-            raise DataError(*(_printable(words) for words in facts["error"]))
+            raise DataError(*map(_printable, facts["error"]))
         yield facts, arrays
 
 
 def _replies_of_process(
-    arguments: Mapping[str, Any], place: str, limits: GuardLimits
+    arguments: Mapping[str, Any], place: str, memory: int
 ) -> Iterator[Answer]:
-    """Yield the replies of a process of its own."""
-    worker = WorkerProcess(SERVER, limits.silence, threads=1, memory=limits.memory, quiet=True)
+    worker = WorkerProcess(SERVER, SILENCE, threads=1, memory=memory, quiet=True)
     try:
-        worker.ask("start", arguments=dict(arguments), memory=limits.memory)
+        worker.ask("start", arguments=dict(arguments), memory=memory)
         while True:
             answer = worker.ask("read")
             facts = answer.pop("facts")
@@ -82,22 +59,22 @@ def _replies_of_process(
                 return
             yield facts, answer
     except WorkerError as error:
-        raise DataError(place, _end_in_words(error, limits), DAMAGED) from error
+        raise DataError(place, _end_in_words(error, memory), DAMAGED) from error
     except (LookupError, MemoryError, TypeError, ValueError) as error:
         raise DataError(place, "its reader gave an answer of another kind", DAMAGED) from error
     finally:
         worker.close()
 
 
-def _end_in_words(error: WorkerError, limits: GuardLimits) -> str:
+def _end_in_words(error: WorkerError, memory: int) -> str:
     """The words for a process that ended in the middle of its work."""
     if error.kind == LATE:
-        return f"its reader gave no answer within {limits.silence:.0f} s"
+        return f"its reader gave no answer within {SILENCE:.0f} s"
     if error.signal == "SIGKILL" or "SIGKILL" in error.finding:
         return "reading it took too much memory"
     if error.signal:
         return f"it crashed the library that reads it ({error.signal})"
-    return f"reading it failed, or needs more than {limits.memory >> 20} MiB of memory at a time"
+    return f"reading it failed, or needs more than {memory >> 20} MiB of memory at a time"
 
 
 def _printable(words: Any) -> str:
@@ -139,15 +116,12 @@ def replies(arguments: Mapping[str, Any], memory: int) -> Iterator[Answer]:
     try:
         yield from column_batches(**arguments)
     except DataError as error:
-        refusal = [error.place, error.finding, error.remedy]
+        yield {"error": [error.place, error.finding, error.remedy]}, {}
     except MemoryError:
         finding = f"reading it needs more than {memory >> 20} MiB of memory at a time"
-        refusal = [place, finding, "Write it in smaller batches, or split it."]
+        yield {"error": [place, finding, "Write it in smaller batches, or split it."]}, {}
     except RecursionError:
-        refusal = [place, "it is nested too deep", DAMAGED]
+        yield {"error": [place, "it is nested too deep", DAMAGED]}, {}
     except Exception as error:  # noqa: BLE001 (whatever a crafted file makes its library raise)
-        words = " ".join(str(error).split())[:LONGEST_WORDS]
-        refusal = [place, f"a damaged file ({type(error).__name__}: {words})", DAMAGED]
-    else:
-        return
-    yield {"error": refusal}, {}
+        finding = f"a damaged file ({type(error).__name__}: {' '.join(str(error).split())[:400]})"
+        yield {"error": [place, finding, DAMAGED]}, {}

@@ -124,8 +124,7 @@ def batches(
         "path": str(path), "place": place, "most_bytes": most_bytes, "texts": list(texts),
         "columns": None if columns is None else list(columns), "rows": ROWS,
     }  # fmt: skip
-    limits = guarded.GuardLimits.of_file(path)
-    with closing(guarded.answers(arguments, place, limits)) as answers:
+    with closing(guarded.answers(arguments, path, place)) as answers:
         for facts, arrays in answers:
             values = {
                 name: json.loads(arrays[str(at)].tobytes()) if encoded else arrays[str(at)]
@@ -162,7 +161,7 @@ def column_batches(  # noqa: PLR0913, PLR0917 (what is asked of the guarded proc
         if kind is None:
             finding = "neither Parquet nor Arrow, JSON lines or CSV"
             raise DataError(place, finding, "Write it as one of these.")
-        for frame, share in _told(READERS[kind](file.stream, place, reading), place):
+        for frame in _told(READERS[kind](file.stream, place, reading), place):
             stream.check_size(file, file.stream.tell(), place, stream.Limits())
             arrays, listed = {}, []
             for at, name in enumerate(reading.chosen_columns([*frame.columns])):
@@ -178,10 +177,7 @@ def column_batches(  # noqa: PLR0913, PLR0917 (what is asked of the guarded proc
             if taken > most_bytes:
                 finding = f"more than {most_bytes >> 20} MiB of values"
                 raise DataError(place, finding, "Leave only the rows and columns that are needed.")
-            yield (
-                {"columns": listed, "share": share or min(1.0, file.consumed() / max(packed, 1))},
-                arrays,
-            )
+            yield {"columns": listed, "share": min(1.0, file.consumed() / max(packed, 1))}, arrays
 
 
 def _numbers(column: "pd.Series[Any]") -> np.ndarray | None:
@@ -232,14 +228,10 @@ class Reading(NamedTuple):
         return max(1, min(self.rows, CELLS // max(width, 1)))
 
 
-Framed = tuple["pd.DataFrame", float]
-"""Some rows, and the share of the table that has been read, from 0 to 1; 0: it is not known."""
-
-
-def _told(framed: Iterator[Framed], place: str) -> Iterator[Framed]:
+def _told(frames: Iterator["pd.DataFrame"], place: str) -> Iterator["pd.DataFrame"]:
     """Frames; what their reader says of a damaged file as a sentence."""
     try:
-        yield from framed
+        yield from frames
     except (ValueError, OSError, NotImplementedError) as error:  # as pandas and Arrow have them
         raise damage_error(place, str(error).partition("\n")[0][:200].rstrip(".")) from error
 
@@ -256,47 +248,44 @@ def _check_names(names: Sequence[Any], place: str) -> None:
         known.add(name)
 
 
-def _parquet(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
+def _parquet(file: Any, place: str, reading: Reading) -> Iterator["pd.DataFrame"]:
     import pandas as pd  # noqa: PLC0415 (who reads tables pays for it)
-    import pyarrow.parquet as pq  # noqa: PLC0415 (who reads tables pays for it)
+    import pyarrow.parquet as pq  # noqa: PLC0415 (likewise)
 
     with pq.ParquetFile(file, pre_buffer=False, buffer_size=1 << 16) as table:
         _check_names(table.schema_arrow.names, place)
         wanted = reading.chosen_columns(table.schema_arrow.names)
-        total, done = max(1, table.metadata.num_rows), 0
+        if not table.metadata.num_rows:
+            yield pd.DataFrame(columns=wanted)
         at_once = reading.batch_rows(len(wanted))
         for batch in table.iter_batches(at_once, columns=wanted, use_threads=False):
-            done += batch.num_rows
-            yield from _of_batch(batch.select(wanted), reading, done / total)
-        if not done:
-            yield pd.DataFrame(columns=wanted), 1.0
+            yield from _of_batch(batch.select(wanted), reading)
 
 
-def _arrow(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
+def _arrow(file: Any, place: str, reading: Reading) -> Iterator["pd.DataFrame"]:
     import pyarrow as pa  # noqa: PLC0415 (who reads tables pays for it)
 
     with pa.ipc.open_file(file) as table:
-        count = table.num_record_batches
         _check_names(table.schema.names, place)
-        for at in range(count):
-            yield from _of_batch(table.get_batch(at), reading, (at + 1) / count)
+        for at in range(table.num_record_batches):
+            yield from _of_batch(table.get_batch(at), reading)
 
 
-def _stream(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
+def _stream(file: Any, place: str, reading: Reading) -> Iterator["pd.DataFrame"]:
     import pyarrow as pa  # noqa: PLC0415 (who reads tables pays for it)
 
     with pa.ipc.open_stream(file) as table:
         _check_names(table.schema.names, place)
         for batch in table:
-            yield from _of_batch(batch, reading, 0.0)
+            yield from _of_batch(batch, reading)
 
 
-def _of_batch(batch: "pa.RecordBatch", reading: Reading, share: float) -> Iterator[Framed]:
+def _of_batch(batch: "pa.RecordBatch", reading: Reading) -> Iterator["pd.DataFrame"]:
     """The rows of a batch of Arrow, after all its offsets, lengths and texts were checked."""
     batch.validate(full=True)
     at_once = reading.batch_rows(batch.num_columns)
     for start in range(0, batch.num_rows, at_once):
-        yield _frame(batch.slice(start, at_once)), share
+        yield _frame(batch.slice(start, at_once))
 
 
 def _frame(batch: "pa.RecordBatch") -> "pd.DataFrame":
@@ -314,7 +303,7 @@ def _frame(batch: "pa.RecordBatch") -> "pd.DataFrame":
     return frame
 
 
-def _json(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
+def _json(file: Any, place: str, reading: Reading) -> Iterator["pd.DataFrame"]:
     import pandas as pd  # noqa: PLC0415 (who reads tables pays for it)
 
     some: list[dict[str, Any]] = []
@@ -324,10 +313,10 @@ def _json(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
         if line.strip():
             some.append(_row(number, line, place))
         if len(some) >= reading.rows or (some and size > TEXT):
-            yield pd.DataFrame(some), 0.0
+            yield pd.DataFrame(some)
             some, size = [], 0
     if some:
-        yield pd.DataFrame(some), 0.0
+        yield pd.DataFrame(some)
 
 
 def _row(number: int, line: bytes, place: str) -> dict[str, Any]:
@@ -355,7 +344,7 @@ EMPTY = re.compile(r"\s*(?:null|nan|na|n/a|none)?\s*", re.IGNORECASE)
 DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*")
 
 
-def _csv(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
+def _csv(file: Any, place: str, reading: Reading) -> Iterator["pd.DataFrame"]:
     import pandas as pd  # noqa: PLC0415 (who reads tables pays for it)
 
     text = io.TextIOWrapper(cast("Any", file), "utf-8-sig", newline="")
@@ -379,7 +368,7 @@ def _csv(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
                     else _cells(frame[name].to_numpy(object), comma=delimiter == ";")
                     for name in reading.chosen_columns(head)
                 }
-                yield pd.DataFrame(columns), 0.0
+                yield pd.DataFrame(columns)
     except (pd.errors.ParserError, pd.errors.ParserWarning, csv.Error) as error:
         wide = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
         why = str(error).strip().removeprefix("Error tokenizing data. C error: ")
@@ -419,6 +408,6 @@ def _cells(texts: np.ndarray, *, comma: bool) -> Any:
     return np.array(filled, dtype=object)
 
 
-READERS: Mapping[str, Callable[[Any, str, Reading], Iterator[Framed]]] = {
+READERS: Mapping[str, Callable[[Any, str, Reading], Iterator["pd.DataFrame"]]] = {
     PARQUET: _parquet, ARROW: _arrow, STREAM: _stream, JSON: _json, CSV: _csv,
 }  # fmt: skip

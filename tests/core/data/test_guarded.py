@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from shuffleproof.core.data import guarded, tables
-from shuffleproof.core.data.guarded import GuardLimits
 from shuffleproof.core.data.letor.stream import Limits, blocks
 from shuffleproof.core.errors import DataError
 
@@ -32,9 +31,9 @@ def test_a_process_that_does_anything_is_refused_in_words(tmp_path, monkeypatch,
     (tmp_path / "hostile_reader.py").write_text("\n".join([*lines, f" def read(self): {program}"]))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setattr(guarded, "SERVER", "hostile_reader:Server")
-    limits = GuardLimits(silence=4.0 if "sleep" in program else 20.0)
+    monkeypatch.setattr(guarded, "SILENCE", 4.0 if "sleep" in program else 20.0)
     with pytest.raises(DataError, match=said):
-        [*guarded.answers({}, "table.arrow", limits)]
+        [*guarded.answers({}, tmp_path, "table.arrow")]
 
 
 def test_a_table_that_needs_too_much_memory_is_refused(tmp_path):
