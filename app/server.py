@@ -15,9 +15,9 @@ import tomllib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import urlencode
 
 import streamlit as st
 import streamlit.logger
@@ -32,7 +32,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.runtime import Runtime, exists, get_instance
 
 from shuffleproof.app.door import Door
-from shuffleproof.app.navigation import EVERY, MOVED, PAGES, place
 from shuffleproof.app.page_style import LOOKS
 from shuffleproof.app.spool import Spool
 from shuffleproof.core.errors import JobError
@@ -184,11 +183,9 @@ async def ready(_request: Request) -> JSONResponse:
     return JSONResponse({"status": "ready", "artefacts": stored})
 
 
-async def moved(request: Request) -> RedirectResponse:
-    """Redirect from a tab's name, or an old path, to its page, with the query parameters."""
-    page, tab = place(request.url.path.rpartition("/")[2])
-    query = "&".join(filter(None, (urlencode(tab), request.url.query)))
-    return RedirectResponse(f"./{page}?{query}" if query else f"./{page}")
+async def overview(request: Request) -> RedirectResponse:
+    """Redirect from the first page's name to the root, with the query parameters."""
+    return RedirectResponse(f"./?{request.url.query}" if request.url.query else "./")
 
 
 def on_script_error(error: Exception) -> bool:
@@ -211,8 +208,9 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
     store = services.store()
     if jobs_of(store).list("waiting", "running"):  # left by a power cut, or by the last server
         start_waiting(store)
-    for page in PAGES.values():
-        page.view  # noqa: B018 (imported now; otherwise the first visitor would wait)
+    # Import these pages now; otherwise the first visitor would wait.
+    for name in ("overview", "invariance", "initial_ranking"):
+        import_module(f"shuffleproof.app.views.{name}")
     gc.collect()
     gc.freeze()  # Streamlit collects after every run: it then skips all objects of start-up
     yield {}
@@ -261,12 +259,12 @@ def application(base_path: str = "", allow_host: Sequence[str] = ()) -> st.App:
     """
     below = base_path.strip("/")
     roots = ["", f"/{below}"] if below else [""]
-    answers = {"healthz": health, "readyz": ready} | dict.fromkeys(MOVED.keys() - EVERY, moved)
+    answers = (("/healthz", health), ("/readyz", ready), ("/overview", overview))
     hosts = ["[::1]", *_hosts(allow_host)]
     return Dashboard(
         Path(__file__).with_name("main.py"),
         lifespan=lifespan,
-        routes=[Route(f"{root}/{path}", answer) for root in roots for path, answer in answers.items()],
+        routes=[Route(root + path, answer) for root in roots for path, answer in answers],
         middleware=[
             Middleware(SecurityHeaders),
             Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False),

@@ -1,12 +1,11 @@
 """The first page: purpose, a small shuffle with the shipped rankers, next steps."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
 from shuffleproof.app import pictures, recent_work, state, study_access
 from shuffleproof.app.figures import style
-from shuffleproof.app.navigation import PAGES
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import cards, parts, sample_result
 from shuffleproof.app.study.picture import chart
@@ -51,7 +50,7 @@ def _own_data() -> None:
     st.markdown(
         "A function, a model file, scores, runs, a reranker's address or its recorded answers."
     )
-    parts.link("your-ranker", "Examine your ranker", "input")
+    parts.link("outside", "Examine your ranker", "input")
     st.subheader("Your data")
     st.markdown(
         "LETOR text (`2 qid:10 1:0.5 2:0.1 # docid = a`) or tables: one file, or a folder with "

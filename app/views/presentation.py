@@ -1,21 +1,12 @@
 """Findings on a projector: one sentence, one picture; arrow keys navigate, Escape leaves."""
 
+from collections.abc import Mapping
 from functools import partial
 
 import streamlit as st
 
-from shuffleproof.app import (
-    address,
-    benchmarks,
-    pictures,
-    services,
-    sidebar,
-    state,
-    study_access,
-    tabs,
-)
+from shuffleproof.app import address, benchmarks, pictures, services, sidebar, state, study_access
 from shuffleproof.app.figures.style import for_projector
-from shuffleproof.app.navigation import PAGES
 from shuffleproof.app.study import parts, sample_result
 from shuffleproof.app.study.picture import cached_figure, chart
 from shuffleproof.core.data.catalogue import SAMPLE
@@ -27,7 +18,7 @@ def page(titles: Mapping[str, str]) -> None:
     """Draw one finding; `titles` are titles of the study pages, by path."""
     findings = _findings(state.data()) or _findings(SAMPLE)
     if not findings:
-        parts.header("Present", "What are the results so far?")
+        parts.header("Presentation", "What are the results so far?")
         parts.not_yet("No study with a picture is stored yet.", "Run one on a page of a study.")
         return
     keys = list(findings)
@@ -50,11 +41,9 @@ def page(titles: Mapping[str, str]) -> None:
                 on_click=partial(_show, keys[(at + step) % len(keys)]),
             )  # fmt: skip
         st.caption(f"{titles[kind]} · {at + 1} of {len(keys)}")
-        query = {state.USE: str(findings[key].facts.get("data") or SAMPLE), "study": key}
-        st.button(
-            "Leave", icon=":material/close:", type="tertiary", shortcut="Escape",
-            on_click=tabs.go, args=(kind, query),
-        )  # fmt: skip
+        if st.button("Leave", icon=":material/close:", type="tertiary", shortcut="Escape"):
+            query = {state.USE: str(findings[key].facts.get("data") or SAMPLE), "study": key}
+            st.switch_page(parts.page_at(kind), query_params=query)
 
 
 def _show(key: str) -> None:

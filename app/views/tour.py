@@ -37,7 +37,9 @@ def _reasons() -> None:
         "**SetRank lets every document attend to the whole set.** Attention is a sum over the "
         "set, and a sum does not depend on the order of its terms. So the ranking stays the same."
     )
-    parts.link("invariance", "See it for every query in the query lab", query={state.USE: SAMPLE})
+    parts.link(
+        "invariance", "See it for every query on the page Invariance", query={state.USE: SAMPLE}
+    )
 
 
 def _study(kind: str, label: str) -> None:
@@ -64,7 +66,7 @@ def _own_data() -> None:
         language="bash",
     )
     parts.link("data", "Upload LETOR files", "upload_file", {"view": "Add data"})
-    parts.link("your-ranker", "Add a ranker, a model or TREC runs", "input")
+    parts.link("outside", "Add a ranker, a model or TREC runs", "input")
 
 
 STEPS = (

@@ -137,7 +137,7 @@ def _cycles(pairs: Pairs, level: float, draws: np.random.Generator, _: Order) ->
 def _adversarial_pairs(
     pairs: Pairs, level: float, _: np.random.Generator, best: Order
 ) -> list[Variant]:
-    budget = ceil(level * pairs.count - 1e-9)
+    budget = calls_at(level, pairs)
     place = np.empty(pairs.items, np.int64)
     place[best] = np.arange(pairs.items)
     gaps = kernels.margins(pairs.weights)

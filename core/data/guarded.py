@@ -46,9 +46,7 @@ def answers(arguments: Mapping[str, Any], path: Path, place: str) -> Generator[A
         yield facts, arrays
 
 
-def _replies_of_process(
-    arguments: Mapping[str, Any], place: str, memory: int
-) -> Iterator[Answer]:
+def _replies_of_process(arguments: Mapping[str, Any], place: str, memory: int) -> Iterator[Answer]:
     worker = WorkerProcess(SERVER, SILENCE, threads=1, memory=memory, quiet=True)
     try:
         worker.ask("start", arguments=dict(arguments), memory=memory)

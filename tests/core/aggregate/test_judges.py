@@ -304,7 +304,7 @@ def test_functions_are_judges_and_one_that_changes_is_another(target):
 def test_terms_that_cannot_be_are_refused(target):
     with pytest.raises(UsageError, match="how many answers"):
         Plan()
-    with pytest.raises(ParameterError, match="both or one"):
+    with pytest.raises(ParameterError, match="one of both, one"):
         Plan("all", orders="neither")
     with pytest.raises(UsageError, match="goa"):
         Plan("gao")
@@ -380,7 +380,7 @@ def test_a_job_asks_a_judge_that_is_offered_and_no_other(tmp_path, monkeypatch):
         monkeypatch.setenv(OFFERED, f"http://elsewhere:1/judge, {address}")
         for wrong, said in (
             ({"name": "sample"}, "means nothing yet"), ({"name": "../told"}, "letters"),
-            ({"orders": "neither"}, "both or one"), ({"pairs": "gao"}, "goa"),
+            ({"orders": "neither"}, "one of both, one"), ({"pairs": "gao"}, "goa"),
             ({"calls": None}, "how many answers"), ({"judge": "os:remove"}, "os:remove"),
         ):  # fmt: skip
             with pytest.raises(ShuffleproofError, match=said):
