@@ -88,7 +88,7 @@ def _not_their_words(indexed: IndexedCollection) -> Finding | None:
     if len(collection.query_ids) < 4 or not len(collection.judged):
         return None
     depth = min(FIRST, max(1, len(collection) // 4))  # of a few documents all are among the first
-    ranked = Bm25(indexed.words).search(collection.queries, depth)
+    ranked = Bm25(indexed).search(collection.queries, depth)
     tops = [set(ranked.of(query)[0].tolist()) for query in range(len(collection.queries))]
     relevant = [
         {document for document, grade in collection.judgments(query).items() if grade > 0}
@@ -137,7 +137,7 @@ def _direction(indexed: IndexedCollection) -> Iterator[Finding]:
     are the bound.
     """
     collection = indexed.collection
-    ranked = Bm25(indexed.words).search(collection.queries, len(collection))
+    ranked = Bm25(indexed).search(collection.queries, len(collection))
     agree = against = 0
     for query in range(len(collection.queries)):
         scores = dict(zip(*(part.tolist() for part in ranked.of(query)), strict=True))

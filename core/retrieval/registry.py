@@ -18,8 +18,8 @@ from shuffleproof.core.retrieval.text import TokenisedCollection
 from shuffleproof.core.store.artefacts import Store
 
 if TYPE_CHECKING:
+    from shuffleproof.core.retrieval.postings import WordIndex
     from shuffleproof.core.retrieval.weak_training import Learner
-    from shuffleproof.core.retrieval.word_index import WordIndex
 
 DEPTH = 1000
 """Minimum number of documents per retriever in a fusion."""
@@ -112,7 +112,7 @@ class IndexedCollection:
     @cached_property
     def words(self) -> "WordIndex":
         """Inverted index of the terms."""
-        from shuffleproof.core.retrieval.word_index import WordIndex  # noqa: PLC0415 (names a cycle)
+        from shuffleproof.core.retrieval.postings import WordIndex  # noqa: PLC0415 (names a cycle)
 
         return WordIndex.of(self.tokens)
 
@@ -277,7 +277,7 @@ _ENTRIES: tuple[RetrieverEntry, ...] = (
     ),
     RetrieverEntry(
         "bm25", "BM25", "Matching words, rare ones more, repeated ones and long documents less.",
-        "Robertson & Zaragoza, 2009 (Lucene's form)", "words:bm25",
+        "Robertson & Zaragoza, 2009 (Lucene's form)", "words:Bm25",
     ),
     RetrieverEntry(
         "lsi", "LSI", "Cosines in the 200 leading singular vectors of the documents' words.",

@@ -22,17 +22,17 @@ from shuffleproof.core.parameters import parameter
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.retrieval.registry import IndexedCollection, RankedDocuments, Retriever
 from shuffleproof.core.retrieval.text import EncodedTexts, TokenisedCollection
-from shuffleproof.core.retrieval.weak import WeakRecipe, take_texts
+from shuffleproof.core.retrieval.weak import WeakRecipe
 from shuffleproof.core.retrieval.weak_training import (
     Learner,
     Product,
     WeakLearning,
     WeakTrainer,
     WeakTraining,
+    Windows,
     arrays_of,
     with_weights,
 )
-from shuffleproof.core.retrieval.windows import Windows, batch_bounds
 from shuffleproof.core.retrieval.words import likelihood
 from shuffleproof.core.store.manifest import Artefact
 
@@ -167,11 +167,8 @@ def vectors_of(
 ) -> Generator[Progress, None, Float32[np.ndarray, "texts width"]]:
     """Vectors of texts; yields the number of finished texts."""
     vectors = np.zeros((len(texts), network.config.width), np.float32)
-    where = network.embedding.weight.device
-    for first, last in batch_bounds(texts):
+    for first, last, placed in windows.batches(texts, 0, network.embedding.weight.device):
         yield Progress(first, len(texts), "texts encoded")
-        words, owners, _ = windows.of(take_texts(texts, np.arange(first, last)))
-        placed = [torch.from_numpy(array).to(where) for array in (words, owners)]
         with torch.no_grad():
             vectors[first:last] = network.vectors(placed[0], placed[1], last - first).cpu().numpy()
     return vectors
@@ -212,8 +209,7 @@ class RerankedRetriever:
         """Documents of one query in their new order."""
         if not len(documents) or self._windows.unread[words].all():
             return documents, scores
-        encoded = EncodedTexts(words, np.array([0, len(words)]), np.zeros(1, np.int32))
-        read, owners, _ = self._windows.of(encoded)
+        read, owners, _ = self._windows.of(EncodedTexts.known([words]))
         head, rest = documents[: self.depth], scores[self.depth :]
         with torch.no_grad():
             query = self.network.vectors(torch.from_numpy(read), torch.from_numpy(owners), 1)

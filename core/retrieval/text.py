@@ -1,7 +1,7 @@
 """Conversion of texts to terms by the collection's analysis, cached in the store."""
 
 from array import array
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Int32, Int64
 
 from shuffleproof.core.data import mapped_file
-from shuffleproof.core.data.ragged import segment_ids
+from shuffleproof.core.data.ragged import elements_of, offsets_of, segment_ids
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.retrieval.collection import Collection
@@ -69,6 +69,18 @@ class EncodedTexts:
     def of(self, text: int) -> Int32[np.ndarray, " tokens"]:
         """Tokens of one text."""
         return self.tokens[self.offsets[text] : self.offsets[text + 1]]
+
+    def take(self, chosen: Int64[np.ndarray, " chosen"]) -> "EncodedTexts":
+        """Selected texts, in the given order."""
+        tokens = self.tokens[elements_of(self.offsets, chosen)]
+        return EncodedTexts(tokens, offsets_of(self.lengths[chosen]), self.unknown[chosen])
+
+    @classmethod
+    def known(cls, texts: Sequence[np.ndarray]) -> "EncodedTexts":
+        """Texts of known tokens alone."""
+        tokens = np.concatenate([np.zeros(0, np.int32), *texts]).astype(np.int32)
+        offsets = offsets_of(np.array([len(text) for text in texts], np.int64))
+        return cls(tokens, offsets, np.zeros(len(texts), np.int32))
 
     @property
     def lengths(self) -> Int64[np.ndarray, " texts"]:

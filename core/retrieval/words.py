@@ -11,9 +11,9 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Float32, Float64, Int32, Int64
 
-from shuffleproof.core.retrieval.postings import Postings
-from shuffleproof.core.retrieval.registry import IndexedCollection, RankedDocuments, Retriever
-from shuffleproof.core.retrieval.word_index import WordIndex
+from shuffleproof.core.retrieval.postings import Postings, WordIndex
+from shuffleproof.core.retrieval.registry import IndexedCollection, RankedDocuments
+from shuffleproof.core.retrieval.text import EncodedTexts
 
 DEPTH = 1000
 MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -60,8 +60,9 @@ class _OverWords:
 class Bm25(_OverWords):
     """Σ idf(t) · tf / (tf + k1 (1 − b + b · length / mean length)), idf = ln(1 + (N − df + ½)/(df + ½))."""  # noqa: E501 (a formula)
 
-    def __init__(self, index: WordIndex) -> None:
+    def __init__(self, indexed: IndexedCollection) -> None:
         """Compute the value of every posting."""
+        index = indexed.words
         df = index.tokens.document_frequency.astype(np.float64)
         lengths = index.lengths
         # Lucene's form: 1 + … inside the logarithm keeps idf positive for very frequent terms
@@ -99,10 +100,12 @@ class QueryLikelihood(_OverWords):
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query that have a word of it."""
-        encoded = self.index.tokens.encode(query_texts).in_order
-        return self.search_weighted(
-            encoded.tokens, encoded.offsets, np.ones(len(encoded.tokens)), k
-        )
+        return self.search_terms(self.index.tokens.encode(query_texts).in_order, k)
+
+    def search_terms(self, queries: EncodedTexts, k: int) -> RankedDocuments:
+        """Search by the terms of queries."""
+        ones = np.ones(len(queries.tokens))
+        return self.search_weighted(queries.tokens, queries.offsets, ones, k)
 
     def search_weighted(
         self, tokens: np.ndarray, bounds: np.ndarray, weights: Float64[np.ndarray, " total"], k: int
@@ -231,11 +234,6 @@ class RelevanceFeedback(_OverWords):
             # RM3: α · p(t | query) + (1 − α) · p(t | feedback), with the second renormalised
             weight[term] = weight.get(term, 0.0) + (1 - share) * new[term] / total
         return weight
-
-
-def bm25(indexed: IndexedCollection) -> Retriever:
-    """BM25 of a collection."""
-    return Bm25(indexed.words)
 
 
 def likelihood(indexed: IndexedCollection) -> QueryLikelihood:

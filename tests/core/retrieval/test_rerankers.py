@@ -13,7 +13,6 @@ from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.retrieval import planted, rerankers
 from shuffleproof.core.retrieval.name import TRAINED
 from shuffleproof.core.retrieval.registry import RETRIEVERS, IndexedCollection, retriever_entry
-from shuffleproof.core.retrieval.weak import take_texts
 from shuffleproof.core.retrieval.words import likelihood
 from shuffleproof.core.store.artefacts import Store
 
@@ -174,7 +173,7 @@ def test_scores_are_the_networks(indexed, name):
         )
         for texts in (
             tokens.encode([query]),
-            take_texts(tokens.documents, documents.astype(np.int64)),
+            tokens.documents.take(documents.astype(np.int64)),
         )
     ]
     expected = reranker.network(vectors[0].expand(len(documents), -1), vectors[1])
