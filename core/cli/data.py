@@ -139,11 +139,7 @@ def named_once(
     before = {artefact.key for artefact in store.artefacts()}
     artefacts = ingest(None)
     keys = {artefact.key for artefact in artefacts}
-    current = {
-        text: key if key in keys or key.kind != catalogue.KIND else catalogue.whole_key(key)
-        for text, key in held.items()
-    }
-    if keys != set(current.values()):
+    if keys != set(held.values()):
         for artefact in artefacts:
             if artefact.key not in before:
                 store.remove(artefact.key)

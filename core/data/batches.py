@@ -102,12 +102,7 @@ class HeldLists:
     def batch(
         self, chosen: Int64[np.ndarray, " chosen"], placed: Int64[Tensor, " chosen"] | None = None
     ) -> ListBatch:
-        """These lists padded to the longest of them.
-
-        Args:
-            chosen: the lists, on the host.
-            placed: the same where they are on the device already.
-        """
+        """These lists padded to the longest of them."""
         if placed is None:
             placed = torch.from_numpy(chosen).to(self.starts.device)
         lengths = self.lengths[chosen]

@@ -34,7 +34,7 @@ from shuffleproof.core.store.manifest import Artefact
 
 KIND, SAMPLE = "data", layout.SAMPLE
 KEEPS = "keeps"
-"""The fact that lists what a fold holds beyond what earlier versions kept."""
+"""The fact that lists the contents for which a fold has a key of its own."""
 
 SAMPLE_FOLDER = Path(__file__).resolve().parents[2] / "sample_data"
 FOLDERS = {SAMPLE: SAMPLE_FOLDER, layout.SAMPLE_TEXTS: SAMPLE_FOLDER / layout.SAMPLE_TEXTS}
@@ -94,7 +94,7 @@ def ingest(
         folds = all_folds if fold is None else all_folds[fold - 1 : fold]
         for index, parts in enumerate(folds):
             yield Progress(index, len(folds), "folds")
-            artefacts.append((yield from _store_fold(parts, store, reading, again=True)))
+            artefacts.append((yield from _store_fold(parts, store, reading)))
     several = len(artefacts) > 1
     for index, artefact in enumerate(artefacts, start=1):
         if name is not None:
@@ -152,12 +152,7 @@ def resolve(text: str, store: Store) -> Fold:
 
 @contextmanager
 def _folds(place: Path | Parts, store: Store) -> Iterator[Sequence[Path | Parts]]:
-    """The folds at a place; those of an archive lie in the store until the block ends.
-
-    Args:
-        place: see `ingest`.
-        store: where an archive is unpacked.
-    """
+    """The folds at a place; those of an archive lie in the store until the block ends."""
     if isinstance(place, Parts):
         yield [place]
     elif place.is_dir():
@@ -222,36 +217,21 @@ def _key(parts: Path | Parts, reading: ReadingOptions) -> ArtefactKey:
 
 
 def _store_fold(
-    parts: Path | Parts, store: Store, reading: ReadingOptions, *, again: bool = False
+    parts: Path | Parts, store: Store, reading: ReadingOptions
 ) -> Generator[Progress, None, Artefact]:
     """The stored fold of some files, read if need be.
 
-    A fold with names of features, absent cells or scattered rows has a key of its own: earlier
-    versions stored the same files under the plain key without these.
-
-    Args:
-        parts: the files.
-        store: destination.
-        reading: options.
-        again: read files again that an earlier version stored.
+    A fold with names of features, absent cells or scattered rows has a key of its own.
     """
-    if isinstance(parts, Path) and not parts.exists():
-        raise no_file(parts)
-    if reading.texts is not None and not reading.texts.is_file():
-        raise no_file(reading.texts)
+    for path in (parts, reading.texts):
+        if isinstance(path, Path) and not path.exists():
+            raise no_file(path)
     plain = _key(parts, reading)
     whole = whole_key(plain)
-
-    def found() -> Artefact | None:
-        artefact = store.find(whole) or store.find(plain)
-        old = artefact is not None and KEEPS not in artefact.facts
-        ours = artefact is not None and artefact.path.is_relative_to(store.root)
-        return None if again and old and ours else artefact
-
-    if (artefact := found()) is not None:
+    if (artefact := store.find(whole) or store.find(plain)) is not None:
         return artefact
     with store.lock(plain):
-        if (artefact := found()) is not None:
+        if (artefact := store.find(whole) or store.find(plain)) is not None:
             return artefact
         from shuffleproof.core.data import source  # noqa: PLC0415 (who reads files waits for Numba)
 
@@ -295,12 +275,12 @@ def facts_of(fold: Fold, name: str, notes: Sequence[str]) -> dict[str, Any]:
 
 
 def whole_key(plain: ArtefactKey) -> ArtefactKey:
-    """The key of a fold with content that earlier versions left out under its plain key."""
+    """The key of a fold whose content is more than features, labels, ids and comments."""
     return key_of(KIND, {"keeps": "names, absent cells, order of rows"}, [plain.digest])
 
 
 def _kept(fold: Fold) -> list[str]:
-    """Contents of a fold that earlier versions did not keep."""
+    """The contents of a fold that give it a key of its own."""
     parts = (fold.train, fold.valid, fold.test)
     holds = {
         "names": fold.train.feature_names is not None,
@@ -324,11 +304,6 @@ def archive_members(path: Path) -> list[zipfile.ZipInfo]:
 
 def unpack_archive(path: Path, folder: Path, limits: Limits | None = None) -> None:
     """Write an archive's files into a folder.
-
-    Args:
-        path: the archive.
-        folder: an empty folder; who calls removes it, whatever happens.
-        limits: how much may come out of it.
 
     Raises:
         DataError: damaged, encrypted, or growing like a decompression bomb.

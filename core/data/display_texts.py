@@ -43,14 +43,6 @@ class Shape:
     columns: tuple[str, ...]
     others: Mapping[str, str]
 
-    @property
-    def remedy(self) -> str:
-        """Example of such a file."""
-        name, *further = self.columns
-        return (
-            f"The first line names the columns: {name}, and {', '.join(further)} as far as known."
-        )
-
 
 DOCUMENTS = Shape(
     "document", ("docid", "title", "url", "snippet"),
@@ -100,10 +92,6 @@ class DisplayTexts:
 def read_side_file(path: Path, kind: str) -> SideFile:
     """Read a side file.
 
-    Args:
-        path: CSV, tab-separated, JSON lines (also compressed), Parquet or Arrow, by its content.
-        kind: `documents` or `queries`.
-
     Raises:
         DataError: no such file, none of these formats, a missing column, rows without an id, or
             two that say different things of one id.
@@ -119,11 +107,6 @@ def attach(
     data: Artefact, store: Store, files: Sequence[SideFile]
 ) -> tuple[Artefact, tuple[str, ...]]:
     """Store side files with a data set; texts of the other kind do not change.
-
-    Args:
-        data: a stored data set.
-        store: its store.
-        files: of documents, of queries, or both.
 
     Returns:
         Stored texts, and notes on rows that did not fit.
@@ -174,8 +157,8 @@ def find(fingerprint: str, store: Store) -> DisplayTexts | None:
 
 def query_texts(fingerprint: str, store: Store) -> dict[str, str]:
     """Text of each query of the data set of a fingerprint; empty: none is known."""
-    stored = _all_of(fingerprint, store)
-    return dict(_open_texts(stored[-1])["queries"]["text"]) if stored else {}
+    texts = find(fingerprint, store)
+    return {} if texts is None else dict(texts.queries["text"])
 
 
 def forget(fingerprint: str, store: Store) -> None:
@@ -192,24 +175,16 @@ def _all_of(fingerprint: str, store: Store) -> list[Artefact]:
 
 def _open_texts(artefact: Artefact) -> dict[str, pd.DataFrame]:
     """Stored texts by kind."""
-    if not (artefact.path / STORED).exists():
-        # as earlier versions stored them; an archive may have brought anything
-        paths = {kind: artefact.path / f"{kind}.parquet" for kind in SHAPES}
-        return {
-            kind: _frame(tables.read_table(paths[kind], str(paths[kind])), shape)
-            for kind, shape in SHAPES.items()
-        }
     arrays, _ = mapped_file.open_mapped(artefact.path / STORED, FORMAT)
+
+    def column(name: str) -> list[str]:
+        ends = arrays[f"{name}.ends"]
+        return [*TextColumn(arrays[f"{name}.blob"], np.append(0, ends)[:-1], ends)]
+
     return {
-        kind: _frame({name: _stored(arrays, f"{kind}.{name}") for name in shape.columns}, shape)
+        kind: _frame({name: column(f"{kind}.{name}") for name in shape.columns}, shape)
         for kind, shape in SHAPES.items()
     }
-
-
-def _stored(arrays: Mapping[str, np.ndarray], name: str) -> list[str]:
-    """A column that `attach` wrote."""
-    ends = arrays[f"{name}.ends"]
-    return [*TextColumn(arrays[f"{name}.blob"], np.append(0, ends)[:-1], ends)]
 
 
 def _frame(columns: Mapping[str, Any], shape: Shape) -> pd.DataFrame:
@@ -247,7 +222,8 @@ def _names(path: Path, columns: Sequence[str], shape: Shape) -> dict[str, str]:
     if missing:
         listed = ", ".join(map(quoted, columns[:MOST_TOLD])) or "none"
         finding = f"no column {' nor '.join(missing)}; its columns are {listed}"
-        raise DataError(str(path), finding, shape.remedy)
+        names_due = f"{identifier}, and {', '.join(shape.columns[1:])} as far as known"
+        raise DataError(str(path), finding, f"The first line names the columns: {names_due}.")
     return names
 
 

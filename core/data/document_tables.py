@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,20 +33,9 @@ ANY_SIZE = 1 << 62
 REPAIR = "Give every document a list of numbers."
 
 
-class DocumentRows(NamedTuple):
-    """Some rows of a table.
-
-    Attributes:
-        chunk: the rows; values beyond float32 are its largest.
-        columns: of the features, as the table calls them.
-        has_names: whether these are more than numbers.
-        stored: bytes of the file that have been read so far.
-    """
-
-    chunk: Chunk
-    columns: tuple[str, ...]
-    has_names: bool
-    stored: int
+DocumentRows = tuple[Chunk, tuple[str, ...], bool, int]
+"""Some rows of a table (values beyond float32 are its largest), the columns of the features as the
+table calls them, whether these are more than numbers, and the bytes of the file read so far."""
 
 
 def is_table(path: Path, name: str) -> bool:
@@ -143,7 +132,7 @@ def rows_of(
                 clipped=int(beyond.sum()),
             )
             has_names = some.has_names and not lists
-            yield DocumentRows(chunk, some.columns, has_names, int(size * batch.share))
+            yield chunk, some.columns, has_names, int(size * batch.share)
 
 
 def _frame(columns: Mapping[str, tables.Column], first: int, place: str) -> "pd.DataFrame":

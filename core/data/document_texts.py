@@ -25,10 +25,6 @@ REMEDY = (
 def with_texts(fold: Fold, path: Path) -> tuple[Fold, str]:
     """The fold with its documents' texts, and in words how many have one.
 
-    Args:
-        fold: its documents named.
-        path: of the side file; texts of other documents are passed over.
-
     Raises:
         DataError: no such file, one of another shape, one that knows none of the documents, or a
             second text of a document.

@@ -97,12 +97,7 @@ def find(fingerprint: str, store: Store) -> Examination | None:
 
 
 def examine(data: Artefact, store: Store) -> Generator[Progress, None, Examination]:
-    """Examine a stored data set, or find what was found before.
-
-    Args:
-        data: an artefact of kind `data`.
-        store: of the examination.
-    """
+    """Examine a stored data set, or find what was found before."""
     key = key_for(data.facts["fingerprint"])
     if (earlier := find(data.facts["fingerprint"], store)) is not None:  # removes a damaged one
         return earlier

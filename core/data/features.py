@@ -55,10 +55,6 @@ class Normalisation:
     ) -> Float32[np.ndarray, "docs features"]:
         """The normalised features; the ones given stay as they are.
 
-        Args:
-            features: one row a document.
-            offsets: rows of query q are `offsets[q] … offsets[q + 1] − 1`.
-
         Raises:
             ShapeError: not as many features as were fitted.
         """
@@ -84,12 +80,7 @@ class Normalisation:
     def of_documents(
         self, dataset: RankingDataset, rows: Int64[np.ndarray, " rows"]
     ) -> Float32[np.ndarray, "rows features"]:
-        """The normalised features of these documents; per-query kinds see the whole query.
-
-        Args:
-            dataset: holds the documents.
-            rows: of the data set, in any order.
-        """
+        """The normalised features of these documents; per-query kinds see the whole query."""
         if not self.kind.startswith("query-"):
             return self.apply(dataset.features[rows], np.array([0, len(rows)]))
         query = np.searchsorted(dataset.offsets, rows, side="right") - 1
@@ -124,10 +115,6 @@ class Normalisation:
 
 def fit(kind: str, dataset: RankingDataset) -> Normalisation:
     """Fit a normalisation on a data set, which should be the training part.
-
-    Args:
-        kind: a key of NORMALISATIONS.
-        dataset: whose features are read; labels and queries are not.
 
     Raises:
         UnknownNameError: no normalisation of that kind.

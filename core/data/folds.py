@@ -12,10 +12,6 @@ def folds_of(data: str, store: Store) -> list[str]:
 
     A stored name is its own single fold; `name` alone means all of
     `name-fold1` … where these are stored; a folder of `Fold1` … means its folders.
-
-    Args:
-        data: a stored name, a key, a folder, or one of SHIPPED.
-        store: where names are looked up.
     """
     names = store.names()
     if data in SHIPPED or data in names:

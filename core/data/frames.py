@@ -80,15 +80,10 @@ def files_of(
     unknown = sorted(set(columns or ()) - set(NAMES))
     if unknown:
         raise ParameterError("columns", unknown[0], "a name for query, label or document")
-    read = {
-        part: dataset_of(
-            "the frame" if part == "whole" else f"the frame {part}",
-            frame,
-            columns or {},
-            gaps=gaps,
-        )
-        for part, frame in parts.items()
-    }
+    read = {}
+    for part, frame in parts.items():
+        place = "the frame" if part == "whole" else f"the frame {part}"
+        read[part] = dataset_of(place, frame, columns or {}, gaps=gaps)
     with TemporaryDirectory() as folder:
         paths = {part: Path(folder) / f"{part}.txt" for part in read}
         for part, dataset in read.items():
@@ -115,20 +110,6 @@ def columns_named(text: str) -> dict[str, str]:
             raise UnknownNameError("meaning of a column", ours, tuple(NAMES))
         columns[ours] = theirs
     return columns
-
-
-def features_of(
-    place: str, frame: pd.DataFrame, columns: Mapping[str, str] | None = None
-) -> list[Any]:
-    """The columns that are features, in their order: feature 1 is the first.
-
-    >>> features_of("", pd.DataFrame({"qid": [1], "bm25": [0.5], "label": [1], "length": [7]}))
-    ['bm25', 'length']
-    """
-    reserved = {_column(place, frame, meaning, columns or {}) for meaning in NAMES}
-    if COMMENT in frame.columns and not pd.api.types.is_numeric_dtype(frame[COMMENT]):
-        reserved.add(COMMENT)
-    return [name for name in frame.columns if name not in reserved]
 
 
 def _feature_ids(names: Sequence[Any]) -> tuple[int, ...]:
@@ -187,17 +168,25 @@ def rows_of_frame(
     Raises:
         DataError: no such column, no label, text among features, or an empty cell.
     """
-    column_of = {meaning: _column(place, frame, meaning, columns) for meaning in NAMES}
-    for meaning in NAMES:
+    column_of = {}
+    for meaning, usual in NAMES.items():
         or_named = f", or say --columns {meaning}=NAME (in Python columns={{{meaning!r}: NAME}})."
-        present = [name for name in NAMES[meaning] if name in frame.columns]
-        if len(present) > 1 and meaning not in columns:  # the other would be a feature
+        present = [name for name in usual if name in frame.columns]
+        if meaning in columns:
+            present = [columns[meaning]]
+            if columns[meaning] not in frame.columns:
+                finding = f"no column {shown(columns[meaning])} for the {meaning}"
+                raise DataError(place, finding, f"Name one of {_listed(frame.columns)}.")
+        if len(present) > 1:  # the other would be a feature
             finding = f"several columns for the {meaning} ({', '.join(present)})"
             raise DataError(place, finding, f"Drop all but one{or_named}")
-        if column_of[meaning] is None and meaning != "document":
+        if not present and meaning != "document":
             finding = f"no column for the {meaning}; there are {_listed(frame.columns)}"
-            raise DataError(place, finding, f"Call it {', '.join(NAMES[meaning])}{or_named}")
-    names = features_of(place, frame, columns)
+            raise DataError(place, finding, f"Call it {', '.join(usual)}{or_named}")
+        column_of[meaning] = present[0] if present else None
+    commented = COMMENT in frame and not pd.api.types.is_numeric_dtype(frame[COMMENT])
+    reserved = {*column_of.values(), *([COMMENT] if commented else ())}
+    names = [name for name in frame.columns if name not in reserved]
     if frame.empty or not names:
         lacking = "rows" if frame.empty else "columns of features"
         raise DataError(place, f"no {lacking}", "A row is a document, its features are columns.")
@@ -212,8 +201,7 @@ def rows_of_frame(
     check_queries([query for query in dict.fromkeys(queries) if query is not None], place)
     labels = _numbers(place, frame, str(column_of["label"]), label=True)
     features = np.stack([_numbers(place, frame, name, gaps=gaps) for name in names], axis=1)
-    document, commented = column_of["document"], COMMENT in frame.columns and COMMENT not in names
-    comments = None
+    document, comments = column_of["document"], None
     if document is not None or commented:
         none = [None] * len(frame)
         documents = none if document is None else _ids(place, frame, document)
@@ -222,14 +210,7 @@ def rows_of_frame(
             comment_of((comment or "").encode(), (name or "").encode(), place)
             for comment, name in zip(texts, documents, strict=True)
         ]
-    return FrameRows(
-        features,
-        ids,
-        called,
-        labels,
-        [str(query) for query in queries],
-        comments,
-    )
+    return FrameRows(features, ids, called, labels, [str(query) for query in queries], comments)
 
 
 def dataset_of(
@@ -262,7 +243,8 @@ def _ids(place: str, frame: pd.DataFrame, name: str) -> list[str | None]:
     for row, (value, lacking) in enumerate(zip(column.tolist(), empty, strict=True)):
         text = None if lacking else _id(value)
         if text is None and not lacking:
-            finding = f"row {frame.index[row]} of column {shown(name)} holds {_cell(value)}, no id"
+            said = f"{shown(repr(value)[:LONGEST_QUOTE])} ({type(value).__name__})"
+            finding = f"row {frame.index[row]} of column {shown(name)} holds {said}, no id"
             raise DataError(place, finding, "An id is a text or a number.")
         ids.append(text)
     return ids
@@ -278,47 +260,23 @@ def _id(value: Any) -> str | None:
     return str(value) if scalar else None
 
 
-def _cell(value: Any) -> str:
-    """A cell of another type, as an error quotes it."""
-    return f"{shown(repr(value)[:LONGEST_QUOTE])} ({type(value).__name__})"
-
-
 def _listed(names: Iterable[Any]) -> str:
     """The first names of columns."""
     return ", ".join(map(shown, list(names)[:12])) or "none"
 
 
-def _column(
-    place: str, frame: pd.DataFrame, meaning: str, columns: Mapping[str, str]
-) -> str | None:
-    """The column of a meaning; none where no column is it."""
-    if meaning in columns:
-        if columns[meaning] not in frame.columns:
-            finding = f"no column {shown(columns[meaning])} for the {meaning}"
-            raise DataError(place, finding, f"Name one of {_listed(frame.columns)}.")
-        return columns[meaning]
-    return next((name for name in NAMES[meaning] if name in frame.columns), None)
-
-
 def _numbers(
     place: str, frame: pd.DataFrame, name: Any, *, gaps: bool = False, label: bool = False
 ) -> np.ndarray:
-    """A column as float32; features that it does not hold become infinite.
-
-    Args:
-        place: what errors call the frame.
-        frame: whose column it is.
-        name: of the column.
-        gaps: empty cells become NaN.
-        label: it is the column of labels.
-    """
+    """A column as float32; features that it does not hold become infinite."""
     column = frame[name]
     if column.isna().all():
         column = pd.Series(np.nan, index=column.index)
-    elif column.dtype == object and column.map(_is_number).all():  # as integers beyond 64 bits
+    elif column.dtype == object:  # as integers beyond 64 bits
+        _check_objects(place, name, column, label=label)
         column = column.where(column.notna(), np.nan).astype(np.float64)
-    if not pd.api.types.is_numeric_dtype(column):
-        raise _no_number(place, frame, name, label=label)
+    elif not pd.api.types.is_numeric_dtype(column):
+        raise _no_number(place, name, column.dropna().head(1), str(column.dtype), label=label)
     with np.errstate(over="ignore"):
         values = column.to_numpy(dtype=np.float32, na_value=np.nan)
     wrong = ~np.isfinite(values)
@@ -345,20 +303,23 @@ def _is_number(value: Any) -> bool:
     return value is None or value is pd.NA or isinstance(value, float | np.number)
 
 
-def _no_number(place: str, frame: pd.DataFrame, name: Any, *, label: bool) -> DataError:
-    """The error of a column with something else than numbers: its first such cell."""
-    column, objects = frame[name], frame[name].dtype == object
-    wrong = ~column.map(_is_number) if objects else column.notna()
-    if objects and column.dropna().map(type).eq(str).all():
+def _check_objects(place: str, name: Any, column: "pd.Series[Any]", *, label: bool) -> None:
+    """Refuse a column of objects with something else than numbers: its first such cell."""
+    wrong = column[~column.map(_is_number)]
+    if len(wrong) and column.dropna().map(type).eq(str).all():
         # One bad cell makes a whole column of CSV texts: those that read as numbers are fine
-        unreadable = wrong & pd.to_numeric(column, errors="coerce").isna()
-        wrong = unreadable if unreadable.any() else wrong
-    value = column[wrong].iloc[0]
+        unreadable = wrong[pd.to_numeric(wrong, errors="coerce").isna()]
+        wrong = unreadable if len(unreadable) else wrong
+    if len(wrong):
+        raise _no_number(place, name, wrong.head(1), type(wrong.iloc[0]).__name__, label=label)
+
+
+def _no_number(
+    place: str, name: Any, cell: "pd.Series[Any]", kind: str, *, label: bool
+) -> DataError:
+    value = cell.iloc[0]
     said = quoted(value) if isinstance(value, str) else shown(repr(value)[:LONGEST_QUOTE])
-    kind = type(value).__name__ if objects else column.dtype
-    finding = (
-        f"row {frame.index[wrong][0]} of column {shown(name)} holds {said} ({kind}), no number"
-    )
+    finding = f"row {cell.index[0]} of column {shown(name)} holds {said} ({kind}), no number"
     remedy = "Correct the cell; if the column is no feature, drop it or encode it as numbers."
     if label:
         remedy = "Write labels as numbers: 0 for not relevant, higher for more relevant (Good → 2)."
@@ -375,11 +336,6 @@ def write_table(parts: Parts, path: Path, kind: str) -> None:
     Columns: part, query, document and comment where there are any, label, and every feature by its
     name, `feature_<id>` where it has none. Rows have the order of the source; cells that it left
     out are 0. Numbers have the fewest digits that read back the same.
-
-    Args:
-        parts: data sets by the name of the part; they share their features.
-        path: of the file, which appears when it is complete.
-        kind: one of KINDS.
     """
     with whole_file(path) as file:
         if kind in {"parquet", "arrow"}:

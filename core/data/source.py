@@ -109,14 +109,7 @@ def _check_fractions(fractions: tuple[float, float, float]) -> None:
 def _queries_of_parts(
     queries: int, fractions: Sequence[float], seed: int, place: str
 ) -> list[Int64[np.ndarray, " chosen"]]:
-    """The queries of every part, drawn at random, in the order that they had.
-
-    Args:
-        queries: how many there are.
-        fractions: of them, by part.
-        seed: of the drawing.
-        place: what is split, for an error.
-    """
+    """The queries of every part, drawn at random, in the order that they had."""
     if queries < len(fractions):
         finding = f"{counted(queries, 'query')} for {len(fractions)} parts"
         raise DataError(place, finding, "Give each part a file, or bring more queries.")
@@ -137,11 +130,6 @@ def _read_parts(
     The first part is split by query where `split` says how, without a second matrix; its own first
     part then says what missing cells become. Yields the
     bytes read so far, of those of all files as they are stored.
-
-    Args:
-        parts: the files.
-        empty: a table of the same settings as all that are read.
-        split: of the first part.
     """
     groups = {TRAIN: parts.train, VALID: parts.valid, TEST: parts.test}
     groups = {part: files for part, files in groups.items() if files}
@@ -166,11 +154,7 @@ def _read_parts(
 
 
 def _check_columns(tables: Sequence[tuple[str, tuple[str, ...]]]) -> None:
-    """Refuse tables whose features are not the same: they are numbered by their place.
-
-    Args:
-        tables: name and features of each.
-    """
+    """Refuse tables whose features are not the same: they are numbered by their place."""
     for name, features in tables[1:]:
         first, expected = tables[0]
         if features != expected:

@@ -389,12 +389,7 @@ def _texts(column: "pd.Series[str]") -> Any:
 
 
 def _cells(texts: np.ndarray, *, comma: bool) -> Any:
-    """A column of CSV: float64 where every cell is a number or empty, else texts.
-
-    Args:
-        texts: the cells.
-        comma: whether numbers may have a decimal comma.
-    """
+    """A column of CSV: float64 where every cell is a number or empty, else texts."""
     with suppress(ValueError):
         return texts.astype(np.float64)
     filled = [None if EMPTY.fullmatch(text) else text for text in texts]

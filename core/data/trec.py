@@ -132,12 +132,7 @@ def _contradicting(
 
 
 def _recorded(file: "_File", start: str) -> Run:
-    """The run that a recorded reranking in JSON holds: MTEB's predictions, or RankLLM's results.
-
-    Args:
-        file: whose first line was read.
-        start: that line.
-    """
+    """The run that a recorded reranking in JSON holds: MTEB's predictions, or RankLLM's results."""
     remedy = f"Write a line a document: {RUN_FORM}."
     texts = [start, *file.texts()]
     try:

@@ -49,13 +49,7 @@ class Gates:
     def of(
         cls, retriever: InvertedRetriever, query_texts: Sequence[str], documents: int
     ) -> "Gates":
-        """Gates of a retriever's index under these queries.
-
-        Args:
-            retriever: with an index of all documents.
-            query_texts: the queries.
-            documents: number of documents.
-        """
+        """Gates of a retriever's index under these queries."""
         searched: Any = retriever
         frequencies, terms = searched.frequencies, searched.document_terms
         read, size = searched.dimensions(query_texts), max(1, documents)
@@ -80,10 +74,7 @@ class Gates:
         return cls.of(words, query_texts, len(indexed.collection))
 
     def failures(self, words: "Gates | None" = None) -> tuple[str, ...]:
-        """Failed checks, in words.
-
-        Args:
-            words: gates of the collection's index of words; None: unknown.
+        """Failed checks, in words; costs of the index of words are allowed where they are known.
 
         >>> gates = Gates(3.0, 0.6, 0.5, 0.0, 10.0, 4.0)
         >>> gates.failures()

@@ -101,17 +101,7 @@ def _add_postings(  # noqa: PLR0913, PLR0917 (a kernel)
     total: np.ndarray,
     seen: np.ndarray,
 ) -> None:
-    """Sum the chosen postings by document.
-
-    Args:
-        documents: of all postings.
-        values: contribution of each posting to its document.
-        starts: bounds of each list of postings.
-        chosen: indices of the lists.
-        weights: factor of each list.
-        total: sum per document, initially 0; changed in place.
-        seen: True for each document with a posting; changed in place.
-    """
+    """Sum the chosen postings by document."""
     for place in range(len(chosen)):
         weight = weights[place]
         for posting in range(starts[chosen[place]], starts[chosen[place] + 1]):
@@ -212,11 +202,7 @@ class WordIndex:
 
 
 def sparse_rows(rows: Any) -> csr_array:
-    """Vectors of texts as rows of a float32 matrix, each entry once and none of 0.
-
-    Args:
-        rows: a NumPy array or a SciPy matrix.
-    """
+    """Vectors of texts as rows of a float32 matrix, each entry once and none of 0."""
     table: csr_array = csr_array(rows).astype(np.float32)
     table.sum_duplicates()  # SciPy allows an entry twice; a posting list must not
     table.eliminate_zeros()
@@ -265,12 +251,7 @@ class SparseIndex:
         return self.postings.search(queries.indices.astype(np.int32), bounds, weights, k)
 
     def explain(self, query: csr_array, document: int) -> list[tuple[int, float]]:
-        """Contributions of the shared dimensions to the score, the largest first.
-
-        Args:
-            query: one query.
-            document: its index.
-        """
+        """Contributions of the shared dimensions to the score, the largest first."""
         shared = query.astype(np.float64).multiply(self.vectors[[document]]).tocoo()
         added = zip(shared.coords[1].tolist(), shared.data.tolist(), strict=True)
         # Equal contributions by index, so that the answer is the same on every machine

@@ -72,11 +72,6 @@ class Files:
 def find_files(files: Sequence[File], place: str, form: str = "") -> tuple[Files, tuple[str, ...]]:
     """Files of a collection in a folder, and notes on decisions, in sentences.
 
-    Args:
-        files: those of the folder.
-        place: the folder, for errors.
-        form: one of FORMATS; empty: the first one with documents and queries.
-
     Raises:
         DataError: no collection of that format, or a file of it is not text.
     """

@@ -285,15 +285,7 @@ def windows_of(tokens: TokenisedCollection, recipe: SNRMRecipe) -> Windows:
 def encode_texts(
     network: SNRM, windows: Windows, texts: EncodedTexts, length: int, seed: int = 0
 ) -> Generator[Progress, None, csr_array]:
-    """Vectors of texts as a sparse table; yields the number of finished texts.
-
-    Args:
-        network: on its device.
-        windows: reader of the texts.
-        texts: their terms.
-        length: of padded pooling.
-        seed: of dropout at inference.
-    """
+    """Vectors of texts, of a length if pooling is padded; yields the number of finished texts."""
     config, parts = network.config, []
     drop = config.dropout_at_inference and config.dropout > 0
     for first, _, placed in windows.batches(texts, length, network.last.weight.device):
@@ -419,12 +411,7 @@ class Latent:
         return csc_array(self._encoded(alone, self.recipe.model.document_length))
 
     def with_documents(self, collection: Collection, late: Int64[np.ndarray, " late"]) -> "Latent":
-        """Retriever of all documents with the same network; later documents are added.
-
-        Args:
-            collection: all documents.
-            late: indices of the documents that the index lacks, in rising order.
-        """
+        """Retriever of all documents with the same network; later documents are added."""
         texts = self.tokens.encode(collection.document(place) for place in late.tolist())
         recipe = self.recipe
         table = self._encoded(texts, recipe.model.document_length)

@@ -232,13 +232,7 @@ class WeakTrainer:
         )
 
     def hinge(self, first_scores: Tensor, second_scores: Tensor, labels: Tensor) -> Tensor:
-        """Mean hinge loss of a batch of triples.
-
-        Args:
-            first_scores: scores of the first documents.
-            second_scores: scores of the second documents.
-            labels: the labeller's table of queries and both.
-        """
+        """Mean hinge loss of a batch of triples."""
         training, batch = self.recipe.training, len(first_scores)
         # Row i of the table is query i; its own two documents stand on the two diagonals
         differences = labels[:, :batch].diagonal() - labels[:, batch:].diagonal()
@@ -327,11 +321,6 @@ class Learner(Generic[R, M]):
 
         A killed training continues from its last checkpoint, with the same final bytes.
 
-        Args:
-            indexed: the collection; its queries and judgments are not read.
-            recipe: of the training.
-            every: steps between two checkpoints.
-
         Raises:
             DataError: no document is long enough for a weak query.
             DivergedError: the loss is not finite.
@@ -356,11 +345,6 @@ class Learner(Generic[R, M]):
 
     def train(self, indexed: IndexedCollection, recipe: R, flags: str = "") -> M:
         """Retriever of a stored training.
-
-        Args:
-            indexed: the collection.
-            recipe: of the training.
-            flags: additional flags of the training command, for the error message.
 
         Raises:
             DataError: this recipe is not trained on this collection.

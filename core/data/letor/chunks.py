@@ -189,12 +189,6 @@ class MatrixLimit:
     def check(self, rows: int, width: int, text_bytes: int, name: str) -> None:
         """Refuse a matrix that would be too large.
 
-        Args:
-            rows: documents.
-            width: feature columns.
-            text_bytes: bytes of text that have been read.
-            name: of the file.
-
         Raises:
             DataError: it would.
         """

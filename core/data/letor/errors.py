@@ -51,15 +51,7 @@ def value_of(token: bytes) -> float | None:
 def line_error(
     line: bytes, number: int, name: str, limits: Limits, *, with_query: bool
 ) -> LetorError:
-    """The error of a malformed line.
-
-    Args:
-        line: its text.
-        number: counted from 1.
-        name: of the file.
-        limits: what the file may ask for.
-        with_query: whether rows name their queries.
-    """
+    """The error of a malformed line."""
     if len(line) > limits.line_bytes:
         return long_line(name, number, line, limits)
     finding, remedy = _finding(line, limits, with_query=with_query)

@@ -391,12 +391,7 @@ class LetorTable:
     def _absent(
         matrix: Float32[np.ndarray, "docs features"], *, nulls: bool
     ) -> UInt8[np.ndarray, "docs bytes"] | None:
-        """Bits of the cells that rows left out, which become 0; None: there are none.
-
-        Args:
-            matrix: to change.
-            nulls: whether NULL and NaN cells count as left out.
-        """
+        """Bits of the cells that rows left out, which become 0; None: there are none."""
         absent = np.zeros((len(matrix), -(-matrix.shape[1] // 8)), dtype=np.uint8)
         for start in range(0, len(matrix), SLAB):
             slab = matrix[start : start + SLAB]
@@ -437,13 +432,7 @@ def _replaced(
     chosen: Callable[[np.ndarray], np.ndarray],
     value: Fillers | float,
 ) -> int:
-    """Replace the chosen cells of a matrix, in place; the number of them.
-
-    Args:
-        matrix: to change.
-        chosen: from some rows to their chosen cells.
-        value: the new value, or one by column.
-    """
+    """Replace the chosen cells of a matrix, in place; the number of them."""
     count = 0
     for start in range(0, len(matrix), SLAB):
         slab = matrix[start : start + SLAB]

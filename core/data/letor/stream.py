@@ -170,13 +170,7 @@ def lines(source: Source, name: str, limits: Limits) -> Iterator[tuple[int, byte
 
 
 def text_lines(source: Source, name: str, limits: Limits, form: str) -> Iterator[tuple[int, str]]:
-    """Every line that is not blank with its number, as text, without its end.
-
-    Args:
-        source: of lines.
-        name: what errors call it.
-        limits: what it may ask for.
-        form: what a line reads, for the error of an empty file.
+    """Every line that is not blank with its number, as text; `form` is the remedy of an empty file.
 
     Raises:
         LetorError: a line that is not UTF-8, or that a carriage return ends; see `blocks`.
@@ -272,12 +266,6 @@ def kind_of(head: bytes) -> str | None:
 
 def check_size(decoded: DecodedFile, total: int, name: str, limits: Limits) -> None:
     """Refuse what grows beyond the limits.
-
-    Args:
-        decoded: the file.
-        total: its decoded bytes so far.
-        name: what errors call it.
-        limits: what it may ask for.
 
     Raises:
         DataError: it does.

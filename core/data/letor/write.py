@@ -118,11 +118,6 @@ def _check(dataset: RankingDataset, place: str, *, finite: bool) -> None:
 def comment_of(text: bytes, document: bytes, place: str) -> bytes:
     """Comment that names a document: unchanged if it does, else with the id in front.
 
-    Args:
-        text: the comment; empty: there is none.
-        document: its id; empty: it has none.
-        place: what errors call the data.
-
     Raises:
         DataError: an id with blanks, or a comment of several lines.
 

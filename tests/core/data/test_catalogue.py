@@ -7,10 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shuffleproof.core.cli.arguments import main
-from shuffleproof.core.data import catalogue, mapped_file
 from shuffleproof.core.data.catalogue import ReadingOptions, find, ingest, resolve
-from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.data.layout import Parts
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.errors import ArtefactError, DataError, LetorError
@@ -140,34 +137,6 @@ def test_absent_cells_are_kept_written_and_read_back(store, tmp_path):
     assert dense.fingerprint != test.fingerprint
     selected = test.select(np.array([1]))
     assert selected.absent_cells().tolist() == absent[2:]
-
-
-def test_what_an_earlier_version_stored_opens_and_is_read_anew_when_it_is_ingested(
-    store, tmp_path, capsys
-):
-    """It kept no names, absent cells or orders of rows, under the plain key of the same files."""
-    path = tmp_path / "sparse.txt"
-    path.write_text(SPARSE + SPARSE.replace("qid:", "qid:1"))
-    (new,) = run_to_end(ingest(path, None, store))
-    fold = mapped_file.open_fold(new.path)
-    parts = {name: getattr(fold, name) for name in ("train", "valid", "test")}
-    old = Fold(**{n: replace(part, absent=None, fingerprint="") for n, part in parts.items()})
-    store.remove(new.key)
-    plain = catalogue._key(path, ReadingOptions())
-    facts = {name: value for name, value in new.facts.items() if name != "keeps"}
-    facts["fingerprint"] = old.fingerprint
-    store.add(plain, new.recipe, lambda target: mapped_file.save_fold(old, target), facts)
-    store.set_name("old", plain)
-    assert find(str(path), store).key == find("old", store).key == plain
-    assert resolve("old", store).test.absent_cells() is None
-    (again,) = run_to_end(ingest(path, "new", store))
-    assert again.key == new.key
-    assert find(str(path), store).key == new.key, "what holds more is found first"
-    assert resolve("old", store).fingerprint == old.fingerprint
-    assert main(["ingest", str(path), "--name", "old", "--store", str(store.root)]) == 0
-    assert store.names()["old"] == new.key
-    path.write_text(path.read_text().replace("0.5", "0.75"))
-    assert main(["ingest", str(path), "--name", "old", "--store", str(store.root)]) == 2
 
 
 def test_a_table_keeps_the_names_of_its_features(store, tmp_path, tables_read_here):
