@@ -144,9 +144,6 @@ def named_once(
             if artefact.key not in before:
                 store.remove(artefact.key)
         check_name(name, store)
-    for text, key in current.items():
-        if key != held[text]:
-            store.set_name(text, key)
     return artefacts
 
 

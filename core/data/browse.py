@@ -62,9 +62,7 @@ def matching_documents(
     if label is not None:
         rows = np.flatnonzero(dataset.labels == label)
     if sought := text.strip().lower():
-        names = dataset.doc_ids
-        if names is None:
-            return np.zeros(0, dtype=np.int64)
+        names = dataset.doc_ids or [""] * dataset.documents
         found = (row for row in rows.tolist() if sought in names[row].lower())
         rows = np.fromiter(islice(found, MOST_FOUND), np.int64)
     return rows[:MOST_FOUND].astype(np.int64)

@@ -46,21 +46,17 @@ CHECKED_FROM = 1 << 26
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """Options for reading a data set from files.
+    """Options for reading a data set from files."""
 
-    Attributes:
-        missing: what NULL and NaN cells become: error, zero, mean, largest or missing.
-        fractions: of the queries for train, validation and test where one file is split.
-        seed: of that split.
-        texts: a side file of what documents say (`core.data.document_texts`); None: not known.
-        columns: names of a table's columns by what they hold (query, label, document), where they
-            are none of the usual ones.
-    """
-
+    # what NULL and NaN cells become: error, zero, mean, largest or missing
     missing: str = MissingCells.ERROR.value
+    # of the queries for train, validation and test where one file is split
     fractions: tuple[float, float, float] = FRACTIONS
-    seed: int = 0
+    seed: int = 0  # of that split
+    # a side file of what documents say (`core.data.document_texts`); None: not known
     texts: Path | None = None
+    # names of a table's columns by what they hold (query, label, document), where they
+    # are none of the usual ones
     columns: tuple[tuple[str, str], ...] = ()
 
 

@@ -31,17 +31,11 @@ MOST_TOLD = 5
 
 @dataclass(frozen=True)
 class Shape:
-    """Content of a side file of one kind.
+    """Content of a side file of one kind."""
 
-    Attributes:
-        of: subject of its rows, in the singular.
-        columns: the id, then its texts, one of which must be there.
-        others: other names of columns that mean one of these.
-    """
-
-    of: str
-    columns: tuple[str, ...]
-    others: Mapping[str, str]
+    of: str  # subject of its rows, in the singular
+    columns: tuple[str, ...]  # the id, then its texts, one of which must be there
+    others: Mapping[str, str]  # other names of columns that mean one of these
 
 
 DOCUMENTS = Shape(
@@ -54,19 +48,12 @@ SHAPES = {"documents": DOCUMENTS, "queries": QUERIES}
 
 @dataclass(frozen=True, eq=False)
 class SideFile:
-    """A side file that was read and not yet compared with a data set.
+    """A side file that was read and not yet compared with a data set."""
 
-    Attributes:
-        path: of the file, for messages.
-        kind: `documents` or `queries`.
-        rows: the columns of its shape, all texts, and `row`.
-        digest: SHA-256 of its bytes.
-    """
-
-    path: Path
-    kind: str
-    rows: pd.DataFrame
-    digest: str
+    path: Path  # of the file, for messages
+    kind: str  # `documents` or `queries`
+    rows: pd.DataFrame  # the columns of its shape, all texts, and `row`
+    digest: str  # SHA-256 of its bytes
 
     @property
     def shape(self) -> Shape:
@@ -76,17 +63,12 @@ class SideFile:
 
 @dataclass(frozen=True, eq=False)
 class DisplayTexts:
-    """Display texts of the documents and queries of a data set.
+    """Display texts of the documents and queries of a data set."""
 
-    Attributes:
-        documents: title, url and snippet by document id; urls are of http or https, or empty.
-        queries: text and tag by query id.
-        notes: what in the files does not fit, in sentences.
-    """
-
+    # title, url and snippet by document id; urls are of http or https, or empty
     documents: pd.DataFrame
-    queries: pd.DataFrame
-    notes: tuple[str, ...] = ()
+    queries: pd.DataFrame  # text and tag by query id
+    notes: tuple[str, ...] = ()  # what in the files does not fit, in sentences
 
 
 def read_side_file(path: Path, kind: str) -> SideFile:

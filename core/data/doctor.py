@@ -32,23 +32,14 @@ NAMED = 8  # queries and features named one by one
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding.
+    """One finding."""
 
-    Attributes:
-        code: what kind, in kebab case.
-        severity: "info" is worth knowing, "warning" can mislead, "problem" spoils a study.
-        message: a sentence with its numbers.
-        where: the queries, features or parts concerned; empty for the whole data set.
-        part: the part of the fold that it is about, where a fold was examined.
-        queries: the places of the queries behind it, all of them; empty where it is about none.
-    """
-
-    code: str
-    severity: Severity
-    message: str
-    where: str = ""
-    part: str = ""
-    queries: tuple[int, ...] = ()
+    code: str  # what kind, in kebab case
+    severity: Severity  # "info" is worth knowing, "warning" can mislead, "problem" spoils a study
+    message: str  # a sentence with its numbers
+    where: str = ""  # the queries, features or parts concerned; empty for the whole data set
+    part: str = ""  # the part of the fold that it is about, where a fold was examined
+    queries: tuple[int, ...] = ()  # the places of the queries behind it, all of them
 
     @property
     def place(self) -> str:
@@ -156,12 +147,8 @@ def _unlike_features(parts: Mapping[str, RankingDataset]) -> Iterator[Finding]:
         low, high, _ = doctor_counts.columns(part)
         used[name] = (low < 0) | (high > 0)  # none where there are no rows
     ids = np.array(parts["train"].feature_ids, dtype=np.int64)
-    for this_part, other_part in (
-        ("train", "valid"),
-        ("train", "test"),
-        ("valid", "train"),
-        ("test", "train"),
-    ):
+    pairs = (("train", "valid"), ("train", "test"), ("valid", "train"), ("test", "train"))
+    for this_part, other_part in pairs:
         lacking = used[this_part] & ~used[other_part]
         if not lacking.any() or not parts[other_part].documents:
             continue
@@ -208,8 +195,7 @@ def _labels(dataset: RankingDataset) -> Iterator[Finding]:
     )
     yield Finding("label-histogram", "info", f"Labels: {shares}.")
     if len(labels) and labels.min() == labels.max():
-        message = f"Every label is {labels[0]:g}."
-        yield Finding("one-label", "problem", message)
+        yield Finding("one-label", "problem", f"Every label is {labels[0]:g}.")
     odd: tuple[tuple[str, Severity, np.ndarray, str], ...] = (
         ("negative-labels", "problem", labels < 0, "below 0"),
         ("fractional-labels", "warning", labels != np.rint(labels), "with a fraction"),
@@ -260,7 +246,7 @@ def _queries(dataset: RankingDataset) -> Iterator[Finding]:
 
 def _order(dataset: RankingDataset, parts: int) -> Iterator[Finding]:
     """Does the order of the rows within a query give relevance away?"""
-    shares = doctor_counts.better_first(dataset)
+    shares = doctor_counts.better_first(dataset.labels, dataset.offsets)
     shares = shares[~np.isnan(shares)]
     if len(shares) < 2:
         return
@@ -288,10 +274,7 @@ def _leak(mean: float, low: float, high: float) -> tuple[Severity, str]:
     """Finding about the file's order from the share of well-ordered pairs and its interval."""
     distance, least = abs(mean - 0.5), max(low - 0.5, 0.5 - high)
     if distance > STRONG_LEAK and least > LEAK:
-        return (
-            "problem",
-            "the file order reveals relevance",
-        )
+        return "problem", "the file order reveals relevance"
     if distance > LEAK and least > 0:
         return "warning", "the file order reveals some relevance"
     if max(high - 0.5, 0.5 - low) > STRONG_LEAK:
@@ -322,19 +305,14 @@ def _columns(dataset: RankingDataset) -> Iterator[Finding]:
             message = f"{subject[:1].upper()}{subject[1:]} {words}."
             finding = Finding(code, severity, message, where)
             if bound := {"huge-features": HUGE, "sentinel-features": LARGEST / 2}.get(code):
-                rows = _rows_beyond(dataset, np.flatnonzero(affected), bound)
+                beyond = np.zeros(dataset.documents, dtype=bool)
+                for column in np.flatnonzero(affected):
+                    beyond |= np.abs(dataset.features[:, column]) > bound
+                rows = np.flatnonzero(beyond)
                 of = _of_queries(dataset, code, severity, message, _queries_of(dataset, rows))
                 message = f"{message[:-1]}; see {of.where}."
                 finding = replace(of, where=where, message=message)
             yield finding
-
-
-def _rows_beyond(dataset: RankingDataset, columns: np.ndarray, bound: float) -> np.ndarray:
-    """The rows that have a value beyond a bound in one of some columns."""
-    beyond = np.zeros(dataset.documents, dtype=bool)
-    for column in columns:
-        beyond |= np.abs(dataset.features[:, column]) > bound
-    return np.flatnonzero(beyond)
 
 
 def _repeats(dataset: RankingDataset) -> Iterator[Finding]:
@@ -383,7 +361,8 @@ def _suspects(parts: Sequence[RankingDataset]) -> Iterator[Finding]:
         for part in parts for low, high in pairwise(part.offsets.tolist())
     )  # fmt: skip
     many, perfect = unlike >= LEAST_QUERIES, np.zeros(len(parts[0].feature_ids), dtype=bool)
-    whole = np.all([(_some(part) == np.rint(_some(part))).all(axis=0) for part in parts], axis=0)
+    starts = [part.features[:GLANCE] for part in parts]
+    whole = np.all([(start == np.rint(start)).all(axis=0) for start in starts], axis=0)
     if many:
         orders = np.array([doctor_counts.perfect_order(part) for part in parts])
         perfect = orders.all(axis=0).any(axis=0) | _of_label(parts)
@@ -403,13 +382,8 @@ def _suspects(parts: Sequence[RankingDataset]) -> Iterator[Finding]:
     ):  # fmt: skip
         for column in np.flatnonzero(chosen)[:NAMED]:
             label = parts[0].feature_label(parts[0].feature_ids[column])
-            yield Finding(
-                code, cast("Severity", severity), f"Feature {label} {words}.", f"feature {label}"
-            )
-
-
-def _some(part: RankingDataset) -> np.ndarray:
-    return part.features[:GLANCE]
+            grave = cast("Severity", severity)
+            yield Finding(code, grave, f"Feature {label} {words}.", f"feature {label}")
 
 
 def _of_label(parts: Sequence[RankingDataset]) -> np.ndarray:
@@ -457,11 +431,11 @@ def _are_identifiers(values: np.ndarray, offsets: np.ndarray) -> bool:
     """Whole numbers, each row another one, or each query another one that all its rows have."""
     if (values != np.rint(values)).any():
         return False
-    starts = offsets[:-1][np.diff(offsets) > 0]
-    if len(starts) < LEAST_QUERIES:
+    lengths = np.diff(offsets)
+    filled = lengths > 0
+    if filled.sum() < LEAST_QUERIES:
         return False
-    firsts = values[starts]
-    by_query = len(np.unique(firsts)) == len(firsts) and np.array_equal(
-        values, np.repeat(firsts, np.diff(offsets)[np.diff(offsets) > 0])
-    )
-    return bool(by_query) or len(np.unique(values)) == len(values)
+    firsts = values[offsets[:-1][filled]]
+    by_query = np.array_equal(values, np.repeat(firsts, lengths[filled]))
+    by_query &= len(np.unique(firsts)) == len(firsts)
+    return by_query or len(np.unique(values)) == len(values)

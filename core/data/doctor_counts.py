@@ -19,16 +19,27 @@ GROUPS = 1 << 10
 """Groups of equal labels that are compared at a time."""
 
 
-def better_first(dataset: RankingDataset) -> Float64[np.ndarray, " queries"]:
+@no_type_check
+@compiled()
+def better_first(labels: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """The share of pairs of unlike labels whose better document stands first; NaN without pairs.
 
     In a file whose rows were shuffled it is .5 on average; it is (1 + Somers' D) / 2.
 
     >>> labels = np.array([2, 1, 0, 0, 1], dtype=np.float32)
-    >>> _better_first(labels, np.array([0, 3, 5])).tolist()
+    >>> better_first(labels, np.array([0, 3, 5])).tolist()
     [1.0, 0.0]
     """
-    return _better_first(dataset.labels, dataset.offsets)
+    shares = np.full(len(offsets) - 1, np.nan)
+    for query in range(len(offsets) - 1):
+        start, ahead, unlike = offsets[query], 0, 0
+        for late in range(start, offsets[query + 1]):
+            for early in range(start, late):
+                ahead += labels[early] > labels[late]
+                unlike += labels[early] != labels[late]
+        if unlike > 0:
+            shares[query] = ahead / unlike
+    return shares
 
 
 def interval(
@@ -136,13 +147,10 @@ def perfect_order(dataset: RankingDataset) -> Bool[np.ndarray, "2 features"]:
 
 
 def repeated_rows(dataset: RankingDataset) -> tuple[Int64[np.ndarray, " some"], int, int]:
-    """Rows whose features equal another row's of the same query.
+    """Rows whose features equal another row's of the same query, by a hash; 0 and −0 are equal.
 
     Returns:
-        (these rows, how many are copies, how many of the
-        rows stand among unlike labels).
-
-    Vectors are compared by a 64-bit hash; 0 and −0 are equal.
+        (these rows, how many are copies, how many of the rows stand among unlike labels).
     """
     codes = row_codes(dataset.features)
     owner = ragged.segment_ids(dataset.offsets)
@@ -168,18 +176,3 @@ def row_codes(features: Float32[np.ndarray, "docs features"]) -> UInt64[np.ndarr
         for block in blocks
     ]
     return np.concatenate([np.zeros(0, np.uint64), *codes])
-
-
-@no_type_check
-@compiled()
-def _better_first(labels: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    shares = np.full(len(offsets) - 1, np.nan)
-    for query in range(len(offsets) - 1):
-        start, ahead, unlike = offsets[query], 0, 0
-        for late in range(start, offsets[query + 1]):
-            for early in range(start, late):
-                ahead += labels[early] > labels[late]
-                unlike += labels[early] != labels[late]
-        if unlike > 0:
-            shares[query] = ahead / unlike
-    return shares

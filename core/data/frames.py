@@ -126,22 +126,14 @@ def _feature_ids(names: Sequence[Any]) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class FrameRows:
-    """The rows of a frame, in their order.
+    """The rows of a frame, in their order."""
 
-    Attributes:
-        features: of the rows.
-        feature_ids: of the columns of features.
-        columns: of the features, as the frame calls them.
-        labels: of the rows.
-        queries: the query id of every row.
-        comments: what follows `#` in LETOR text, with the document's id; None: neither is there.
-    """
-
-    features: Float32[np.ndarray, "docs features"]
-    feature_ids: tuple[int, ...]
-    columns: tuple[str, ...]
-    labels: Float32[np.ndarray, " docs"]
-    queries: list[str]
+    features: Float32[np.ndarray, "docs features"]  # of the rows
+    feature_ids: tuple[int, ...]  # of the columns of features
+    columns: tuple[str, ...]  # of the features, as the frame calls them
+    labels: Float32[np.ndarray, " docs"]  # of the rows
+    queries: list[str]  # the query id of every row
+    # what follows `#` in LETOR text, with the document's id; None: neither is there
     comments: list[bytes] | None
 
     @property
@@ -306,7 +298,7 @@ def _is_number(value: Any) -> bool:
 def _check_objects(place: str, name: Any, column: "pd.Series[Any]", *, label: bool) -> None:
     """Refuse a column of objects with something else than numbers: its first such cell."""
     wrong = column[~column.map(_is_number)]
-    if len(wrong) and column.dropna().map(type).eq(str).all():
+    if len(wrong) and all(isinstance(value, str) for value in column.dropna()):
         # One bad cell makes a whole column of CSV texts: those that read as numbers are fine
         unreadable = wrong[pd.to_numeric(wrong, errors="coerce").isna()]
         wrong = unreadable if len(unreadable) else wrong

@@ -44,22 +44,16 @@ _NUMBERED = re.compile(r"([A-Za-z])([1-9])(\.[a-z0-9]+)*")
 
 @dataclass(frozen=True)
 class Parts:
-    """The files of one fold; several files of a part are read one after the other.
+    """The files of one fold; several files of a part are read one after the other."""
 
-    Attributes:
-        name: of the fold.
-        train: files to train on.
-        valid: files to validate on; none: a fifth of the training queries is split off.
-        test: files to test on.
-        note: how it was decided, where names alone do not say it.
-        unread: files of the folder that are no part and are not read.
-    """
-
-    name: str
-    train: tuple[Path, ...]
+    name: str  # of the fold
+    train: tuple[Path, ...]  # files to train on
+    # files to validate on; none: a fifth of the training queries is split off
     valid: tuple[Path, ...]
-    test: tuple[Path, ...]
+    test: tuple[Path, ...]  # files to test on
+    # how it was decided, where names alone do not say it
     note: str = field(default="", kw_only=True)
+    # files of the folder that are no part and are not read
     unread: tuple[str, ...] = field(default=(), kw_only=True)
 
 
@@ -112,8 +106,12 @@ def part_of(name: str) -> str | None:
     >>> part_of("set1.train.txt.gz"), part_of("vali.txt.query"), part_of("latest.txt")
     ('train', 'valid', None)
     """
-    words = {PART_WORDS[word] for word in re.split(r"[^a-z]+", name.lower()) if word in PART_WORDS}
-    return words.pop() if len(words) == 1 else None
+    parts = _parts_named(name)
+    return parts.pop() if len(parts) == 1 else None
+
+
+def _parts_named(name: str) -> set[str]:
+    return {PART_WORDS[word] for word in re.split(r"[^a-z]+", name.lower()) if word in PART_WORDS}
 
 
 def visible_files(folder: Path) -> list[Path]:
@@ -129,8 +127,7 @@ def _words(path: Path) -> set[str]:
     """The parts that a data file's name speaks of."""
     if not path.is_file() or _unpacked_name(path).endswith(GROUP_SUFFIXES):
         return set()
-    words = re.split(r"[^a-z]+", _unpacked_name(path).lower())
-    return {PART_WORDS[word] for word in words if word in PART_WORDS}
+    return _parts_named(_unpacked_name(path))
 
 
 def _are_shards(paths: Sequence[Path]) -> bool:

@@ -159,15 +159,20 @@ def write(path: Path, arrays: Arrays, about: Mapping[str, str]) -> None:
     end = 0
     kinds = {dtype: kind for kind, dtype in KINDS.items()}
     for name, array in arrays.items():
-        gap = -end % ALIGNMENT
-        if gap:
+        if gap := -end % ALIGNMENT:
             chunks.append(np.zeros(gap, dtype=np.uint8))
-            header[f"padding.{len(header)}"] = _entry("U8", (gap,), end, gap)
-            end += gap
+            spans = [end, end + gap]
+            header[f"padding.{len(header)}"] = {
+                "dtype": "U8",
+                "shape": [gap],
+                "data_offsets": spans,
+            }
         whole = np.ascontiguousarray(array)
         chunks.append(whole)
-        header[name] = _entry(kinds[whole.dtype], whole.shape, end, whole.nbytes)
-        end += whole.nbytes
+        spans = [end + gap, end + gap + whole.nbytes]
+        shape = list(whole.shape)
+        header[name] = {"dtype": kinds[whole.dtype], "shape": shape, "data_offsets": spans}
+        end = spans[1]
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-(8 + len(text)) % ALIGNMENT)
     with whole_file(path) as file:
@@ -176,10 +181,6 @@ def write(path: Path, arrays: Arrays, about: Mapping[str, str]) -> None:
             file.write(chunk.reshape(-1).view(np.uint8).data)
         file.flush()
         os.fsync(file.fileno())
-
-
-def _entry(kind: str, shape: tuple[int, ...], start: int, size: int) -> dict[str, Any]:
-    return {"dtype": kind, "shape": list(shape), "data_offsets": [start, start + size]}
 
 
 def open_mapped(path: Path, form: str = FORMAT) -> tuple[dict[str, np.ndarray], dict[str, str]]:

@@ -24,9 +24,6 @@ UNREAD = 20  # files that are not read and are named
 
 HELD_OUT = (0.8, 0.2)
 
-Columns = Mapping[str, str] | None
-"""Names of a table's columns by what they hold: query, label and document."""
-
 
 @dataclass(frozen=True)
 class LoadedFold:
@@ -43,7 +40,7 @@ def loading(
     missing: MissingCells | str = MissingCells.ERROR,
     seed: int = 0,
     fractions: tuple[float, float, float] = FRACTIONS,
-    columns: Columns = None,
+    columns: Mapping[str, str] | None = None,
 ) -> Generator[Progress, None, LoadedFold]:
     """Read the parts of a fold, or one file and split it by query; yields the bytes read.
 
@@ -134,8 +131,9 @@ def _read_parts(
     groups = {TRAIN: parts.train, VALID: parts.valid, TEST: parts.test}
     groups = {part: files for part, files in groups.items() if files}
     read = []
-    sizes = {file: _size(file) for files in groups.values() for file in files}
-    bytes_before, total = 0, sum(sizes[file] for files in groups.values() for file in files)
+    every = [file for files in groups.values() for file in files]
+    sizes = {file: file.stat().st_size if file.is_file() else 0 for file in every}
+    bytes_before, total = 0, sum(sizes[file] for file in every)
     for part, files in groups.items():
         table = LetorTable(empty.missing, empty.limits, empty.columns)
         due = part if parts.test else None  # of one file, which is split, rows say what they like
@@ -161,7 +159,3 @@ def _check_columns(tables: Sequence[tuple[str, tuple[str, ...]]]) -> None:
             ours, theirs = (", ".join(map(shown, some[:8])) for some in (features, expected))
             finding = f"its features are {ours}, those of {Path(first).name} {theirs}"
             raise DataError(name, finding, "Give all parts the same columns in the same order.")
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.is_file() else 0  # reading it reports other kinds of files

@@ -60,17 +60,12 @@ Column = np.ndarray | list[Any]
 
 
 class Batch(NamedTuple):
-    """A batch of rows of a table.
+    """A batch of rows of a table."""
 
-    Attributes:
-        columns: by name an array (int64, bool, or float64 with NaN for missing), or a list of
-            values with None for missing. Lists of LISTS are rows of a matrix if they have one
-            length.
-        share: of the file that has been read, from 0 to 1.
-    """
-
+    # by name an array (int64, bool, or float64 with NaN for missing), or a list of values
+    # with None for missing. Lists of LISTS are rows of a matrix if they have one length
     columns: dict[str, Column]
-    share: float
+    share: float  # of the file that has been read, from 0 to 1
 
 
 def read_table(

@@ -43,20 +43,15 @@ HIGHEST_GRADE = 1 << 24
 
 @dataclass(frozen=True)
 class Run:
-    """A run: for each topic the score of every document retrieved, in the order of the file.
+    """A run: for each topic the score of every document retrieved, in the order of the file."""
 
-    Attributes:
-        tag: what the run calls itself on its first line.
-        scores: by topic and document.
-        merged: documents whose score, as written, differs from that of another document of their
-            topic, and in double precision does not.
-        contradicting: documents whose rank and score order them differently against another
-            document of their topic.
-    """
-
-    tag: str
-    scores: Mapping[str, Mapping[str, float]]
+    tag: str  # what the run calls itself on its first line
+    scores: Mapping[str, Mapping[str, float]]  # by topic and document
+    # documents whose score, as written, differs from that of another document of their
+    # topic, and in double precision does not
     merged: int = 0
+    # documents whose rank and score order them differently against another document of
+    # their topic
     contradicting: int = 0
 
     @property

@@ -142,8 +142,8 @@ def open_(folder: Path) -> Collection:
 def digest_of(collection: Collection) -> str:
     """Digest of the content of a collection; its files and name do not matter."""
     digest = hashlib.sha256()
-    judged = (collection.judged_ids,)
-    for column in (collection.doc_ids, collection.titles, collection.texts, *judged):
+    texts = (collection.doc_ids, collection.titles, collection.texts, collection.judged_ids)
+    for column in texts:
         for lengths, text in column.pieces():
             digest.update(lengths.data)
             digest.update(np.ascontiguousarray(text).data)

@@ -27,23 +27,14 @@ of words has a higher value, that value is the bound."""
 
 @dataclass(frozen=True)
 class Gates:
-    """Costs of an index, for the sparsity checks.
+    """Costs of an index, for the sparsity checks."""
 
-    Attributes:
-        postings_per_query_over_n: mean postings read per query, over the number of documents.
-        largest_document_frequency: share of documents with the most frequent dimension.
-        matched_share: mean share of documents that match a query.
-        empty_share: share of documents or queries without any dimension, the larger one.
-        nonzeros_document: mean dimensions of a document.
-        nonzeros_query: mean dimensions of a query.
-    """
-
-    postings_per_query_over_n: float
-    largest_document_frequency: float
-    matched_share: float
-    empty_share: float
-    nonzeros_document: float
-    nonzeros_query: float
+    postings_per_query_over_n: float  # mean postings read per query, over the number of documents
+    largest_document_frequency: float  # share of documents with the most frequent dimension
+    matched_share: float  # mean share of documents that match a query
+    empty_share: float  # share of documents or queries without any dimension, the larger one
+    nonzeros_document: float  # mean dimensions of a document
+    nonzeros_query: float  # mean dimensions of a query
 
     @classmethod
     def of(

@@ -14,17 +14,11 @@ USUAL = {"rrf": 60, "interpolated": 50}
 
 @dataclass(frozen=True)
 class FusedName:
-    """Name of a combination of retrievers, in the grammar of rankers: `rrf:bm25+snrm`.
+    """Name of a combination of retrievers, in the grammar of rankers: `rrf:bm25+snrm`."""
 
-    Attributes:
-        method: rrf, or interpolated: a weighted mean of scores scaled to 0 … 1.
-        number: k of reciprocal rank fusion, or the first retriever's weight in percent.
-        parts: names of the retrievers.
-    """
-
-    method: str
-    number: int
-    parts: tuple[str, ...]
+    method: str  # rrf, or interpolated: a weighted mean of scores scaled to 0 … 1
+    number: int  # k of reciprocal rank fusion, or the first retriever's weight in percent
+    parts: tuple[str, ...]  # names of the retrievers
 
     def __str__(self) -> str:
         """Canonical name."""

@@ -4,8 +4,8 @@ Each subject has two vocabularies. A query uses one of them, but documents in th
 relevant too. Word matching misses these; retrieval by latent dimensions may find them.
 """
 
+from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -116,12 +116,12 @@ def planted_collection(seed: int = 0) -> Collection:
             grades += [grade for _, grade in rows]
             counts.append(len(rows))
     ids = [f"d{place + 1}" for place in range(len(texts))]
-    facts: dict[str, Any] = {
-        "name": NAME, "doc_ids": TextColumn.of(ids), "titles": TextColumn.of(titles),
-        "texts": TextColumn.of(texts),
-        "query_ids": tuple(f"q{place + 1}" for place in range(len(queries))),
-        "queries": tuple(queries), "judged_offsets": offsets_of(np.array(counts, np.int64)),
-        "judged_ids": TextColumn.of([ids[place] for place in judged]),
-        "judged": np.array(judged, np.int32), "grades": np.array(grades, np.int32),
-    }  # fmt: skip
-    return Collection(**facts, digest=digest_of(Collection(**facts)))
+    made = Collection(
+        name=NAME, doc_ids=TextColumn.of(ids), titles=TextColumn.of(titles),
+        texts=TextColumn.of(texts),
+        query_ids=tuple(f"q{place + 1}" for place in range(len(queries))),
+        queries=tuple(queries), judged_offsets=offsets_of(np.array(counts, np.int64)),
+        judged_ids=TextColumn.of([ids[place] for place in judged]),
+        judged=np.array(judged, np.int32), grades=np.array(grades, np.int32),
+    )  # fmt: skip
+    return replace(made, digest=digest_of(made))

@@ -24,19 +24,12 @@ FILE = "index.safetensors"
 
 @dataclass(frozen=True, eq=False)
 class Postings:
-    """Contributions of each term to the documents that contain it.
+    """Contributions of each term to the documents that contain it."""
 
-    Attributes:
-        starts: postings of term t are `starts[t] … starts[t + 1] − 1`.
-        documents: of each posting, rising within a term.
-        values: contribution of each posting.
-        size: number of documents.
-    """
-
-    starts: Int64[np.ndarray, " bounds"]
-    documents: Int32[np.ndarray, " postings"]
-    values: Float32[np.ndarray, " postings"]
-    size: int
+    starts: Int64[np.ndarray, " bounds"]  # postings of term t are `starts[t] … starts[t + 1] − 1`
+    documents: Int32[np.ndarray, " postings"]  # of each posting, rising within a term
+    values: Float32[np.ndarray, " postings"]  # contribution of each posting
+    size: int  # number of documents
 
     def search(  # noqa: PLR0913, PLR0917 (a query's parts)
         self,
@@ -112,22 +105,15 @@ def _add_postings(  # noqa: PLR0913, PLR0917 (a kernel)
 
 @dataclass(frozen=True, eq=False)
 class WordIndex:
-    """Documents, frequencies and positions of each term.
+    """Documents, frequencies and positions of each term."""
 
-    Attributes:
-        tokens: the collection as terms.
-        starts: postings of term t are `starts[t] … starts[t + 1] − 1`.
-        documents: of each posting, rising within a term.
-        counts: number of occurrences of the term in that document.
-        places: position of every occurrence among all tokens, by term, then by position.
-        first: index of the first occurrence of each posting, followed by their total number.
-    """
-
-    tokens: TokenisedCollection
-    starts: Int64[np.ndarray, " bounds"]
-    documents: Int32[np.ndarray, " postings"]
-    counts: Int32[np.ndarray, " postings"]
+    tokens: TokenisedCollection  # the collection as terms
+    starts: Int64[np.ndarray, " bounds"]  # postings of term t are `starts[t] … starts[t + 1] − 1`
+    documents: Int32[np.ndarray, " postings"]  # of each posting, rising within a term
+    counts: Int32[np.ndarray, " postings"]  # number of occurrences of the term in that document
+    # position of every occurrence among all tokens, by term, then by position
     places: Int64[np.ndarray, " total"]
+    # index of the first occurrence of each posting, followed by their total number
     first: Int64[np.ndarray, " postings_and_one"]
 
     @classmethod
@@ -213,18 +199,14 @@ def sparse_rows(rows: Any) -> csr_array:
 class SparseIndex:
     """Postings by dimension, and the vectors that they come from.
 
-    Attributes:
-        vectors: of the documents: texts × dimensions, weights above 0.
-        postings: the same weights by dimension.
-
     >>> index = SparseIndex.of(np.array([[1, 0], [2, 3]], np.float32))
     >>> ranked = index.search(sparse_rows(np.array([[1, 1], [0, 0]], np.float32)), 10)
     >>> ranked.documents.tolist(), ranked.scores.tolist(), ranked.offsets.tolist()
     ([1, 0], [5.0, 1.0], [0, 2, 2])
     """
 
-    vectors: csr_array
-    postings: Postings
+    vectors: csr_array  # of the documents: texts × dimensions, weights above 0
+    postings: Postings  # the same weights by dimension
 
     @classmethod
     def of(cls, rows: Any) -> "SparseIndex":

@@ -8,6 +8,7 @@ al., CIKM 2018. `tuned` and `small` are ours: they train on a CPU in minutes.
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -38,6 +39,7 @@ from shuffleproof.core.store.manifest import Artefact
 
 FORMAT = "shuffleproof-reranker-1"
 FILE = "reranker.safetensors"
+NETWORKS: Mapping[type, Any] = {FNRMConfig: networks.FNRM, CNRMConfig: networks.CNRM}
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ class Trainer(WeakTrainer):
         """Draw weak queries and initial weights."""
         self.kind = "cnrm" if isinstance(recipe.model, CNRMConfig) else "fnrm"
         super().__init__(indexed, recipe)
-        network = _network(recipe.model, len(self.tokens.terms), self.draws)
+        network = NETWORKS[type(recipe.model)](recipe.model, len(self.tokens.terms), self.draws)
         self.windows = _windows(self.tokens, recipe)
         if recipe.model.embeddings == "ppmi":
             network.start_from(*self.first_embeddings())
@@ -225,14 +227,6 @@ class RerankedRetriever:
         )
 
 
-def _network(
-    config: FNRMConfig | CNRMConfig, terms: int, draws: torch.Generator
-) -> networks.FNRM | networks.CNRM:
-    if isinstance(config, CNRMConfig):
-        return networks.CNRM(config, terms, draws)
-    return networks.FNRM(config, terms, draws)
-
-
 def _windows(tokens: TokenisedCollection, recipe: RerankerRecipe) -> Windows:
     return Windows.over(tokens, recipe.model.window, recipe.training.minimum_frequency)
 
@@ -246,7 +240,9 @@ def load(
         DataError: its file is damaged.
     """
     arrays, _ = mapped_file.open_mapped(artefact.path / FILE, FORMAT)
-    network = _network(recipe.model, len(indexed.tokens.terms), torch.Generator().manual_seed(0))
+    network = NETWORKS[type(recipe.model)](
+        recipe.model, len(indexed.tokens.terms), torch.Generator().manual_seed(0)
+    )
     tokens, documents = indexed.tokens, arrays["documents"]
     return RerankedRetriever(
         likelihood(indexed), tokens, with_weights(network, arrays), recipe, documents

@@ -50,17 +50,12 @@ LEFT_OUT = -2
 
 @dataclass(frozen=True, eq=False)
 class EncodedTexts:
-    """Texts as places in a vocabulary.
+    """Texts as places in a vocabulary."""
 
-    Attributes:
-        tokens: of all texts, concatenated, without words that the vocabulary lacks.
-        offsets: tokens of text t are `offsets[t] … offsets[t + 1] − 1`.
-        unknown: number of words of each text that the vocabulary lacks.
-    """
-
+    # of all texts, concatenated, without words that the vocabulary lacks
     tokens: Int32[np.ndarray, " total"]
-    offsets: Int64[np.ndarray, " bounds"]
-    unknown: Int32[np.ndarray, " texts"]
+    offsets: Int64[np.ndarray, " bounds"]  # tokens of text t are `offsets[t] … offsets[t + 1] − 1`
+    unknown: Int32[np.ndarray, " texts"]  # number of words of each text that the vocabulary lacks
 
     def __len__(self) -> int:
         """Number of texts."""
@@ -96,23 +91,14 @@ class EncodedTexts:
 
 @dataclass(frozen=True, eq=False)
 class TokenisedCollection:
-    """Collection as terms.
+    """Collection as terms."""
 
-    Attributes:
-        analysis: conversion of its texts to terms.
-        terms: the vocabulary, in the order of first occurrence.
-        document_frequency: number of documents with each term.
-        collection_frequency: number of occurrences of each term.
-        documents: tokens of the documents.
-        queries: tokens of the queries.
-    """
-
-    analysis: Analysis
-    terms: tuple[str, ...]
-    document_frequency: Int32[np.ndarray, " terms"]
-    collection_frequency: Int64[np.ndarray, " terms"]
-    documents: EncodedTexts
-    queries: EncodedTexts
+    analysis: Analysis  # conversion of its texts to terms
+    terms: tuple[str, ...]  # the vocabulary, in the order of first occurrence
+    document_frequency: Int32[np.ndarray, " terms"]  # number of documents with each term
+    collection_frequency: Int64[np.ndarray, " terms"]  # number of occurrences of each term
+    documents: EncodedTexts  # tokens of the documents
+    queries: EncodedTexts  # tokens of the queries
 
     @cached_property
     def _places(self) -> _Places:

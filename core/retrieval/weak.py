@@ -81,21 +81,13 @@ class Labeller:
 
 @dataclass(frozen=True, eq=False)
 class WeakSupervision:
-    """Weak queries of a collection, their ranked documents, and the labeller's scores.
+    """Weak queries of a collection, their ranked documents, and the labeller's scores."""
 
-    Attributes:
-        recipe: options of the queries.
-        seed: of all draws.
-        queries: terms of the queries.
-        lists: the labeller's ranked documents of each query; never empty.
-        labeller: scores any query and any document.
-    """
-
-    recipe: WeakRecipe
-    seed: int
-    queries: EncodedTexts
-    lists: RankedDocuments
-    labeller: Labeller
+    recipe: WeakRecipe  # options of the queries
+    seed: int  # of all draws
+    queries: EncodedTexts  # terms of the queries
+    lists: RankedDocuments  # the labeller's ranked documents of each query; never empty
+    labeller: Labeller  # scores any query and any document
 
     def __len__(self) -> int:
         """Number of weak queries."""

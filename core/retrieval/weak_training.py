@@ -37,19 +37,12 @@ AT_ONCE = 4096
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """Reader of texts as windows for a network.
+    """Reader of texts as windows for a network."""
 
-    Attributes:
-        window: number of words in a window.
-        padding: place of padding words, after the last term.
-        unread: mask of terms that are too rare to be read; False for padding.
-        padded: True if every text is padded to one length.
-    """
-
-    window: int
-    padding: int
-    unread: np.ndarray
-    padded: bool = False
+    window: int  # number of words in a window
+    padding: int  # place of padding words, after the last term
+    unread: np.ndarray  # mask of terms that are too rare to be read; False for padding
+    padded: bool = False  # True if every text is padded to one length
 
     @classmethod
     def over(
@@ -286,19 +279,13 @@ class WeakTrainer:
 
 @dataclass(frozen=True)
 class Learner(Generic[R, M]):
-    """Kind of network that learns from weak labels, with its presets and trainings.
+    """Kind of network that learns from weak labels, with its presets and trainings."""
 
-    Attributes:
-        kind: kind of its artefacts, and its name.
-        presets: its recipes by name.
-        trainer: creates the trainer of a recipe on a collection.
-        load: loads a stored training as a retriever.
-    """
-
-    kind: str
-    presets: Mapping[str, R]
+    kind: str  # kind of its artefacts, and its name
+    presets: Mapping[str, R]  # its recipes by name
+    # creates the trainer of a recipe on a collection
     trainer: Callable[[IndexedCollection, R], WeakTrainer]
-    load: Callable[[IndexedCollection, Artefact, R], M]
+    load: Callable[[IndexedCollection, Artefact, R], M]  # loads a stored training as a retriever
 
     def preset(self, name: str) -> R:
         """Recipe of a preset.

@@ -19,7 +19,6 @@ DEPTH = 1000
 MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 """Multiples of the mean document length: the candidates for μ on the training queries."""
 
-
 K1, B = 1.2, 0.75
 """Parameters of BM25: saturation of term frequency, and penalty of long documents."""
 
@@ -33,13 +32,9 @@ of the original query."""
 
 
 class _OverWords:
-    """Base class of retrievers that search an index of words, and so read postings.
+    """Base class of retrievers that search an index of words, and so read postings."""
 
-    Attributes:
-        index: of words.
-    """
-
-    index: WordIndex
+    index: WordIndex  # of words
 
     @property
     def frequencies(self) -> Int32[np.ndarray, " terms"]:
@@ -248,21 +243,12 @@ def likelihood(indexed: IndexedCollection) -> QueryLikelihood:
     texts = [indexed.collection.queries[query] for query in indexed.training]
 
     def precision(multiple: float) -> float:
-        ranked = QueryLikelihood(index, multiple * mean).search(texts, DEPTH)
-        each = (
-            average_precision(indexed, query, ranked.of(place)[0])
-            for place, query in enumerate(indexed.training or ())
-        )
-        return sum(each)
+        ranked, total = QueryLikelihood(index, multiple * mean).search(texts, DEPTH), 0.0
+        for at, query in enumerate(indexed.training or ()):
+            grades, found = indexed.collection.judgments(query), ranked.of(at)[0].tolist()
+            hits = [place for place, one in enumerate(found, 1) if grades.get(one, 0) > 0]
+            precisions = sum(n / place for n, place in enumerate(hits, 1))
+            total += precisions / max(indexed.collection.relevant(query), 1)  # average precision
+        return total
 
     return QueryLikelihood(index, mean * max(MULTIPLES, key=precision))
-
-
-def average_precision(indexed: IndexedCollection, query: int, documents: np.ndarray) -> float:
-    """Average precision of one query's documents, over all its relevant documents."""
-    grades = indexed.collection.judgments(query)
-    relevant = indexed.collection.relevant(query)
-    hits = [
-        place for place, document in enumerate(documents.tolist(), 1) if grades.get(document, 0) > 0
-    ]
-    return sum(n / place for n, place in enumerate(hits, 1)) / relevant if relevant else 0.0

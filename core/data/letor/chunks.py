@@ -34,29 +34,19 @@ UNCHECKED = 1 << 28
 
 @dataclass
 class Chunk:
-    """Some rows, in the order of the file.
+    """Some rows, in the order of the file."""
 
-    Attributes:
-        cells: ABSENT where a row leaves a cell out, NaN where one is missing.
-        feature_ids: of the columns, rising.
-        labels: of the rows.
-        runs: rows at which another query begins, and its id.
-        comments: of all rows, one behind the other; None: no row has one, not even an empty one.
-        comment_ends: end of each row's comment.
-        missing: NULL and NaN cells.
-        clipped: cells beyond float32.
-        absent: whether a row leaves a cell out.
-    """
-
+    # ABSENT where a row leaves a cell out, NaN where one is missing
     cells: Float32[np.ndarray, "docs features"]
-    feature_ids: Int64[np.ndarray, " features"]
-    labels: Float32[np.ndarray, " docs"]
-    runs: list[tuple[int, bytes]]
+    feature_ids: Int64[np.ndarray, " features"]  # of the columns, rising
+    labels: Float32[np.ndarray, " docs"]  # of the rows
+    runs: list[tuple[int, bytes]]  # rows at which another query begins, and its id
+    # of all rows, one behind the other; None: no row has one, not even an empty one
     comments: UInt8[np.ndarray, " bytes"] | None
-    comment_ends: UInt32[np.ndarray, " docs"]
-    missing: int
-    clipped: int
-    absent: bool = False
+    comment_ends: UInt32[np.ndarray, " docs"]  # end of each row's comment
+    missing: int  # NULL and NaN cells
+    clipped: int  # cells beyond float32
+    absent: bool = False  # whether a row leaves a cell out
 
 
 def documents_in(comments: TextColumn) -> TextColumn | None:
@@ -71,23 +61,14 @@ def documents_in(comments: TextColumn) -> TextColumn | None:
 
 @dataclass(frozen=True)
 class Reading:
-    """Options of the lines of one file.
+    """Options of the lines of one file."""
 
-    Attributes:
-        name: of the file, in errors.
-        limits: of the file.
-        with_query: whether rows name their queries; else a group file does.
-        nulls: whether NULL and NaN cells are allowed.
-        limit: of the matrix.
-        decoded: bytes of text read before this file.
-    """
-
-    name: str
-    limits: Limits
-    with_query: bool
-    nulls: bool
-    limit: "MatrixLimit"
-    decoded: int = 0
+    name: str  # of the file, in errors
+    limits: Limits  # of the file
+    with_query: bool  # whether rows name their queries; else a group file does
+    nulls: bool  # whether NULL and NaN cells are allowed
+    limit: "MatrixLimit"  # of the matrix
+    decoded: int = 0  # bytes of text read before this file
 
     def chunks(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, Chunk, list[LetorError]]]:
         """Every block in order, its rows, and the errors of its malformed lines."""

@@ -56,21 +56,13 @@ SLAB = 1 << 12
 
 @dataclass(frozen=True)
 class ParsedLetor:
-    """A data set and what had to be done to get it.
+    """A data set and what had to be done to get it."""
 
-    Attributes:
-        dataset: the data set.
-        gathered: ids of the queries whose rows were not contiguous.
-        clipped_cells: values beyond float32.
-        missing_cells: NULL and NaN cells, filled or kept as missing.
-        lacking: feature ids of the other parts that do not occur here.
-    """
-
-    dataset: RankingDataset
-    gathered: tuple[str, ...] = ()
-    clipped_cells: int = 0
-    missing_cells: int = 0
-    lacking: int = 0
+    dataset: RankingDataset  # the data set
+    gathered: tuple[str, ...] = ()  # ids of the queries whose rows were not contiguous
+    clipped_cells: int = 0  # values beyond float32
+    missing_cells: int = 0  # NULL and NaN cells, filled or kept as missing
+    lacking: int = 0  # feature ids of the other parts that do not occur here
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -106,13 +98,6 @@ def check_start(
     columns: Mapping[str, str] | None = None,
 ) -> None:
     """Look at the first lines of a file, some 64 kB of text, as a table would.
-
-    Args:
-        path: of the file.
-        name: what errors call it.
-        missing: what becomes of NULL and NaN cells.
-        with_query: whether rows name their queries; else a group file does.
-        columns: names of a table's columns, where they are none of the usual ones.
 
     Raises:
         LetorError: malformed ones among them.

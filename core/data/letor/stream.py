@@ -55,24 +55,16 @@ Source: TypeAlias = Path | BinaryFile
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a file.
+    """Limits of a file."""
 
-    Attributes:
-        line_bytes: of one line.
-        feature_id: the highest.
-        matrix_bytes: of the float32 matrix, which has a column for each id that occurs.
-        decoded_bytes: of text after decompression.
-        ratio: of decoded to compressed bytes, once 64 MiB have been decoded, and of the matrix to
-            the decoded text, once it has 256 MiB.
-        block_bytes: read and parsed at a time.
-    """
-
-    line_bytes: int = 1 << 19
-    feature_id: int = 1 << 16
-    matrix_bytes: int = 1 << 36
-    decoded_bytes: int = 1 << 38
+    line_bytes: int = 1 << 19  # of one line
+    feature_id: int = 1 << 16  # the highest
+    matrix_bytes: int = 1 << 36  # of the float32 matrix, which has a column for each id that occurs
+    decoded_bytes: int = 1 << 38  # of text after decompression
+    # of decoded to compressed bytes, once 64 MiB have been decoded, and of the matrix to
+    # the decoded text, once it has 256 MiB
     ratio: float = 250.0
-    block_bytes: int = 1 << 18
+    block_bytes: int = 1 << 18  # read and parsed at a time
 
 
 class MissingCells(StrEnum):
@@ -91,38 +83,23 @@ class MissingCells(StrEnum):
 
 @dataclass(frozen=True)
 class Block:
-    """Whole lines, the last byte a newline.
+    """Whole lines, the last byte a newline."""
 
-    Attributes:
-        text: the lines.
-        first_line: the 1-based number of the first.
-        lines: how many there are.
-        stored: bytes of the file as stored that have been read so far.
-        decoded: bytes of text that have been read so far.
-    """
-
-    text: bytes
-    first_line: int
-    lines: int
-    stored: int
-    decoded: int
+    text: bytes  # the lines
+    first_line: int  # the 1-based number of the first
+    lines: int  # how many there are
+    stored: int  # bytes of the file as stored that have been read so far
+    decoded: int  # bytes of text that have been read so far
 
 
 @dataclass(frozen=True)
 class DecodedFile:
-    """A file that is read unpacked.
+    """A file that is read unpacked."""
 
-    Attributes:
-        stream: of its bytes.
-        consumed: bytes of the file, as stored, that were read so far.
-        size: decoded bytes, 0 when unknown.
-        head: the first decoded bytes.
-    """
-
-    stream: BinaryFile
-    consumed: Callable[[], int]
-    size: int
-    head: bytes = b""
+    stream: BinaryFile  # of its bytes
+    consumed: Callable[[], int]  # bytes of the file, as stored, that were read so far
+    size: int  # decoded bytes, 0 when unknown
+    head: bytes = b""  # the first decoded bytes
 
 
 def blocks(

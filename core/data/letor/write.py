@@ -43,7 +43,13 @@ def write(dataset: RankingDataset, path: Path, *, names: bool = False, finite: b
         DataError: an id or comment that a line of LETOR text cannot hold, a value that is not
             finite, or no documents.
     """
-    _check(dataset, "the data set", finite=finite)
+    place = "the data set"
+    if not dataset.documents:
+        raise DataError(place, "no documents", "There is nothing to write.")
+    features = np.isfinite(dataset.features).all() or not finite
+    if not (np.isfinite(dataset.labels).all() and features):
+        raise DataError(place, "a value that is not finite", "LETOR text holds finite numbers.")
+    check_queries(dataset.query_ids, place)
     comments = [_comment(dataset, row) for row in range(dataset.documents)]
     with whole_file(path) as file:
         if names and dataset.feature_names is not None:
@@ -94,25 +100,14 @@ def _decimals(values: Float32[np.ndarray, "..."]) -> list[bytes]:
 
 
 def _comment(dataset: RankingDataset, row: int) -> bytes:
-    comments, documents = dataset.comments, dataset.doc_ids
-    text = document = b""
-    if comments is None and documents is None:
-        return text
-    if comments is not None:
-        text = comments.blob[comments.starts[row] : comments.ends[row]].tobytes()
-    if documents is not None:
-        document = documents.blob[documents.starts[row] : documents.ends[row]].tobytes()
+    columns = (dataset.comments, dataset.doc_ids)
+    if columns == (None, None):
+        return b""
+    text, document = (
+        b"" if column is None else column.blob[column.starts[row] : column.ends[row]].tobytes()
+        for column in columns
+    )
     return b"#" + comment_of(text, document, "the data set")
-
-
-def _check(dataset: RankingDataset, place: str, *, finite: bool) -> None:
-    if not dataset.documents:
-        raise DataError(place, "no documents", "There is nothing to write.")
-    features = np.isfinite(dataset.features).all() or not finite
-    if not (np.isfinite(dataset.labels).all() and features):
-        finding = "a value that is not finite"
-        raise DataError(place, finding, "LETOR text holds finite numbers.")
-    check_queries(dataset.query_ids, place)
 
 
 def comment_of(text: bytes, document: bytes, place: str) -> bytes:

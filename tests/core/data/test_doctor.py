@@ -62,7 +62,7 @@ def test_relevance_in_the_row_order_is_found(neutral, share, severity):
 
 
 def test_better_first_is_somers_d(neutral):
-    shares = doctor_counts.better_first(neutral)
+    shares = doctor_counts.better_first(neutral.labels, neutral.offsets)
     for query in range(20):
         rows = slice(neutral.offsets[query], neutral.offsets[query + 1])
         labels = neutral.labels[rows]
@@ -224,7 +224,7 @@ def test_published_facts():
 
 def test_better_first_counts_pairs_of_each_query_and_of_no_other():
     dataset = make(np.zeros((8, 1)), [2, 0, 1, 1, 1, 0, 1, 2], [3, 2, 0, 3])
-    shares = doctor_counts.better_first(dataset)
+    shares = doctor_counts.better_first(dataset.labels, dataset.offsets)
     assert shares[[0, 3]].tolist() == [2 / 3, 0.0]
     assert np.isnan(shares[[1, 2]]).all()
     assert len(shares) == 4
