@@ -16,8 +16,7 @@ from shuffleproof.core.aggregate import kernels, scores
 from shuffleproof.core.aggregate.kemeny import kemeny
 from shuffleproof.core.aggregate.preferences import NEAR, Pairs, Preferences
 
-SHOWN = 10
-"""Number of reported worst cycles."""
+SHOWN = 10  # Number of reported worst cycles
 
 
 @dataclass(frozen=True)

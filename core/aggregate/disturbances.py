@@ -16,9 +16,7 @@ from shuffleproof.core.aggregate import kernels
 from shuffleproof.core.aggregate.preferences import Pairs
 from shuffleproof.core.errors import UnknownNameError
 
-AS_IS = "none"
-"""The preferences as they are, at level 0."""
-
+AS_IS = "none"  # The preferences as they are, at level 0
 Order = Int64[np.ndarray, " items"]
 
 

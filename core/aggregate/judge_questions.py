@@ -32,9 +32,7 @@ ALL, SAMPLED = "all", "sampled"
 ORDERS = ("both", "one")
 LISTS: Mapping[str, Any] = {"initial": ("file-order",), "depth": 40}
 """Default recipe of the judged lists: fields of `ListRecipe`."""
-FOLDER = "judgments"
-"""Of the store: answers by the content of their questions."""
-
+FOLDER = "judgments"  # Of the store: answers by the content of their questions
 Question = tuple[int, int, int]
 """A query and two of its documents by their places, the one shown first before the other."""
 

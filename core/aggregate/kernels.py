@@ -17,8 +17,7 @@ from shuffleproof.core.compiled import compiled
 Weights = Float64[np.ndarray, "items items"]
 
 GRID = 2.0**40
-TIED = 1e-9
-"""Potentials that are apart less are tied: thirds and tenths are no multiples."""
+TIED = 1e-9  # Potentials that are apart less are tied: thirds and tenths are no multiples
 
 
 def margins(weights: Weights) -> Weights:

@@ -75,9 +75,7 @@ OTHER_NAMES = {
 }
 """Names that our columns have in published battles, in sets of chosen answers, in TREC's files."""
 
-PROMPT = "prompt"
-"""The query's column beside `chosen`."""
-
+PROMPT = "prompt"  # The query's column beside `chosen`
 VERDICT = re.compile(
     r"(?:[^\[\]]*\bverdict\b(?! is not)[^\[\]]*)?\[\[([^\[\]]*)\]\]\.?\s*", re.IGNORECASE
 )
@@ -89,13 +87,10 @@ UNREADABLE = (
 )  # fmt: skip
 """Errors of NumPy at a damaged matrix."""
 
-ONE_QUERY = "all"
-"""The query of pairs whose table names none."""
-
+ONE_QUERY = "all"  # The query of pairs whose table names none
 LOG = re.compile(r"--- (\S+) (\S+) (\S+)\s*$")
 RESPONSE = "Response:"
-LONGEST = 500
-"""Letters of a line in an error message."""
+LONGEST = 500  # Letters of a line in an error message
 
 
 @dataclass(frozen=True)
@@ -381,8 +376,7 @@ def _columns_error(place: str, names: Sequence[str]) -> DataError:
     return DataError(place, finding, remedy)
 
 
-Rows = Iterator[tuple[int, str, list[str]]]
-"""Number, text and cells of every row."""
+Rows = Iterator[tuple[int, str, list[str]]]  # Number, text and cells of every row
 
 
 def _text_rows(path: Path, reading: PreferenceFormat) -> tuple[list[str], Rows]:

@@ -19,15 +19,9 @@ from shuffleproof.core.errors import UnknownNameError
 from shuffleproof.core.parameters import CheckedParameters, parameter
 from shuffleproof.core.seeds import generator
 
-RUNS = 10
-"""Orders drawn by Multi-QuickSort and, of pairs, by reciprocal rank fusion."""
-
-WINDOW = 4
-"""Heads of each run that compete in Fuzzy-Merge."""
-
-FUSION = 60
-"""k of reciprocal rank fusion."""
-
+RUNS = 10  # Orders drawn by Multi-QuickSort and, of pairs, by reciprocal rank fusion
+WINDOW = 4  # Heads of each run that compete in Fuzzy-Merge
+FUSION = 60  # k of reciprocal rank fusion
 Order = Int64[np.ndarray, " items"]
 Rankings = Float32[np.ndarray, "rankers items"]
 

@@ -5,13 +5,9 @@ from jaxtyping import Bool, Float64, Int64
 
 from shuffleproof.core.aggregate import kernels
 
-DAMPING = 0.05
-"""MC4's restart probability: the chain then has one stationary distribution."""
-
+DAMPING = 0.05  # MC4's restart probability: the chain then has one stationary distribution
 SWEEPS = 10_000
-DIGITS = 9
-"""Scores that agree so far are tied: they come from sums whose order is no fact."""
-
+DIGITS = 9  # Scores that agree so far are tied: they come from sums whose order is no fact
 Weights = Float64[np.ndarray, "items items"]
 Scores = Float64[np.ndarray, " items"]
 

@@ -298,6 +298,6 @@ def _ids(finding: doctor.Finding, parts: dict[str, RankingDataset]) -> list[str]
 def _labels(datasets: list[RankingDataset]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for dataset in datasets:
-        for grade, count in doctor.summary(dataset)["labels"].items():
+        for grade, count in doctor.label_counts(dataset).items():
             counts[str(grade)] = counts.get(str(grade), 0) + count
     return dict(sorted(counts.items(), key=lambda item: float(item[0])))

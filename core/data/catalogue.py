@@ -33,9 +33,7 @@ from shuffleproof.core.store.keys import ArtefactKey, file_digest, key_of
 from shuffleproof.core.store.manifest import Artefact
 
 KIND, SAMPLE = "data", layout.SAMPLE
-KEEPS = "keeps"
-"""The fact that lists the contents for which a fold has a key of its own."""
-
+KEEPS = "keeps"  # The fact that lists the contents for which a fold has a key of its own
 SAMPLE_FOLDER = Path(__file__).resolve().parents[2] / "sample_data"
 FOLDERS = {SAMPLE: SAMPLE_FOLDER, layout.SAMPLE_TEXTS: SAMPLE_FOLDER / layout.SAMPLE_TEXTS}
 """Folders of the data sets that ship, by name."""

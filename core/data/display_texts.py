@@ -25,8 +25,7 @@ from shuffleproof.core.words import counted
 KIND = "display-texts"
 STORED, FORMAT = "texts.safetensors", "shuffleproof-texts-1"
 MOST_BYTES = 1 << 30
-MOST_TOLD = 5
-"""Rows and columns that a sentence names."""
+MOST_TOLD = 5  # Rows and columns that a sentence names
 
 
 @dataclass(frozen=True)
@@ -54,11 +53,6 @@ class SideFile:
     kind: str  # `documents` or `queries`
     rows: pd.DataFrame  # the columns of its shape, all texts, and `row`
     digest: str  # SHA-256 of its bytes
-
-    @property
-    def shape(self) -> Shape:
-        """Content of such a file."""
-        return SHAPES[self.kind]
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +99,7 @@ def attach(
         notes = {kind: list(sentences) for kind, sentences in before.facts["notes"].items()}
     parts = (fold.train, fold.valid, fold.test)
     for side in files:
-        columns = [part.doc_ids if side.shape is DOCUMENTS else part.query_ids for part in parts]
+        columns = [part.doc_ids if side.kind == "documents" else part.query_ids for part in parts]
         ids = {identifier for column in columns for identifier in column or () if identifier}
         name = str(data.facts.get("name", data.key))
         texts[side.kind], notes[side.kind] = _fitting_rows(side, ids, name)
@@ -223,8 +217,8 @@ def _unique_rows(path: Path, rows: pd.DataFrame, shape: Shape) -> pd.DataFrame:
 
 def _fitting_rows(side: SideFile, ids: set[str], data: str) -> tuple[pd.DataFrame, list[str]]:
     """Texts of the ids that a data set has, and notes on the others."""
-    identifier, rows = side.shape.columns[0], side.rows
-    of, name = side.shape.of, side.path.name
+    shape, rows, name = SHAPES[side.kind], side.rows, side.path.name
+    identifier, of = shape.columns[0], shape.of
     if not ids:
         raise DataError(
             data,

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal, TypeAlias, cast
+from typing import Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -48,16 +48,10 @@ class Finding:
         return "" if place.lower() in self.message.lower() else place
 
 
-def summary(dataset: RankingDataset) -> dict[str, Any]:
-    """Queries, documents, features and the label histogram, as plain JSON values."""
+def label_counts(dataset: RankingDataset) -> dict[str, int]:
+    """Number of documents by label."""
     labels, counts = np.unique(dataset.labels, return_counts=True)
-    histogram = {f"{label:g}": int(count) for label, count in zip(labels, counts, strict=True)}
-    return {
-        "queries": dataset.queries,
-        "documents": dataset.documents,
-        "features": len(dataset.feature_ids),
-        "labels": histogram,
-    }
+    return {f"{label:g}": int(count) for label, count in zip(labels, counts, strict=True)}
 
 
 Vectors: TypeAlias = tuple[RankingDataset, np.ndarray]
@@ -191,7 +185,7 @@ def _labels(dataset: RankingDataset) -> Iterator[Finding]:
     labels = dataset.labels
     shares = ", ".join(
         f"{label} = {percent(count / max(dataset.documents, 1), 1)}"
-        for label, count in list(summary(dataset)["labels"].items())[:NAMED]
+        for label, count in list(label_counts(dataset).items())[:NAMED]
     )
     yield Finding("label-histogram", "info", f"Labels: {shares}.")
     if len(labels) and labels.min() == labels.max():
@@ -251,18 +245,16 @@ def _order(dataset: RankingDataset, parts: int) -> Iterator[Finding]:
     if len(shares) < 2:
         return
     mean, low, high, needed = doctor_counts.interval(shares, LEAK, parts)
-    ndcg, chance = doctor_counts.file_order_ndcg(dataset)
     severity, verdict = _leak(mean, low, high)
     if len(shares) < LEAST_QUERIES:
         severity, verdict = "info", f"{UNTOLD} from fewer than {LEAST_QUERIES} queries"
     elif verdict == UNTOLD:
         verdict += f"; {counted(needed, 'query')} would show a leak of {percent(LEAK)}"
-    ndcg_text = "" if np.isnan(ndcg) else f"; NDCG@10 {ndcg:.3f}, of random orders {chance:.3f}"
     adjusted = f", Bonferroni for {parts} parts" if parts > 1 else ""
     message = (
         f"{verdict[:1].upper()}{verdict[1:]}: the better document comes first in "
         f"{percent(mean, 1)} of pairs (95 % CI {percent(low, 1)} to {percent(high, 1)}{adjusted}, "
-        f"n = {counted(len(shares), 'query')}; chance 50 %{ndcg_text})."
+        f"n = {counted(len(shares), 'query')}; chance 50 %)."
     )
     yield Finding("order-leak", severity, message)
 

@@ -11,12 +11,8 @@ from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
 
-CUTOFF = 10
-ROWS = 1 << 14
-"""Rows that are hashed at a time."""
-
-GROUPS = 1 << 10
-"""Groups of equal labels that are compared at a time."""
+ROWS = 1 << 14  # Rows that are hashed at a time
+GROUPS = 1 << 10  # Groups of equal labels that are compared at a time
 
 
 @no_type_check
@@ -71,31 +67,6 @@ def interval(
     needed = (scipy.special.ndtri(upper) + scipy.special.ndtri(0.8)) * deviation / distance
     low, high = max(middle - half, 0.0), min(middle + half, 1.0)
     return mean, float(low), float(high), int(np.ceil(needed**2)) + 1
-
-
-def file_order_ndcg(dataset: RankingDataset) -> tuple[float, float]:
-    """(mean NDCG@10 of the file's order, its mean over random orders), queries with relevance only.
-
-    Gain 2^label − 1, discount 1 / log2(position + 1), ideal over all documents of the query. A
-    document is anywhere with equal chance, so random DCG is mean gain × sum of discounts.
-    """
-    offsets = dataset.offsets
-    gains = np.exp2(np.clip(dataset.labels.astype(np.float64), 0, 32)) - 1
-    place = ragged.places_of(offsets)
-    discounts = np.where(place < CUTOFF, 1 / np.log2(place + 2), 0.0)
-    ideal = gains[ragged.order_within(offsets, -gains)]
-    owner, queries = ragged.segment_ids(offsets), dataset.queries
-    as_shown, best, total, weight = (
-        np.bincount(owner, weights=values, minlength=queries)
-        for values in (gains * discounts, ideal * discounts, gains, discounts)
-    )
-    judged = best > 0
-    if not judged.any():
-        return float("nan"), float("nan")
-    chance = (total * weight)[judged] / np.diff(offsets)[judged]
-    return float((as_shown / np.where(judged, best, 1))[judged].mean()), float(
-        (chance / best[judged]).mean()
-    )
 
 
 def columns(

@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PART = "part"
-ANY_SIZE = 1 << 62
-"""Bytes of a table of documents: its matrix is bounded instead."""
-
+ANY_SIZE = 1 << 62  # Bytes of a table of documents: its matrix is bounded instead
 REPAIR = "Give every document a list of numbers."
 
 

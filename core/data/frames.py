@@ -42,9 +42,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 }
 """What columns are, and what they may be called unless `columns` says it."""
 
-COMMENT = "comment"
-"""The column of what follows `#` on a line of LETOR text."""
-
+COMMENT = "comment"  # The column of what follows `#` on a line of LETOR text
 RESERVED = ("part", COMMENT, *(name for names in NAMES.values() for name in names))
 """Names that no feature of a written table has."""
 
@@ -53,9 +51,7 @@ PARTS = ("train", "valid", "test")
 
 Frames = pd.DataFrame | Mapping[str, pd.DataFrame]
 
-ROWS = 1 << 15
-"""Rows that are turned into text or columns at a time."""
-
+ROWS = 1 << 15  # Rows that are turned into text or columns at a time
 Parts = Mapping[str, RankingDataset]
 
 
@@ -318,8 +314,7 @@ def _no_number(
     return DataError(place, finding, remedy)
 
 
-KINDS = ("csv", "parquet", "arrow", "jsonl")
-"""Kinds of tables that are written."""
+KINDS = ("csv", "parquet", "arrow", "jsonl")  # Kinds of tables that are written
 
 
 def write_table(parts: Parts, path: Path, kind: str) -> None:

@@ -17,14 +17,11 @@ from shuffleproof.core.errors import DataError
 from shuffleproof.core.execution.worker_process import LATE, WorkerError, WorkerProcess
 
 SERVER = "shuffleproof.core.data.guarded:ReaderServer"
-SILENCE = 60.0
-"""Seconds between two answers at most."""
-
+SILENCE = 60.0  # Seconds between two answers at most
 LEAST_MEMORY, MOST_MEMORY, SPARE_MEMORY = 640 << 20, 4 << 30, 256 << 20
 DAMAGED = "Write the file again, or check it with the program that made it."
 
-Answer = tuple[dict[str, Any], dict[str, np.ndarray]]
-"""Facts and arrays."""
+Answer = tuple[dict[str, Any], dict[str, np.ndarray]]  # Facts and arrays
 
 
 def answers(arguments: Mapping[str, Any], path: Path, place: str) -> Generator[Answer, None, None]:

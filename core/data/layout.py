@@ -31,12 +31,8 @@ PART_WORDS = {
 
 PACKED = ("", ".gz", ".bz2", ".xz", ".zip")
 GROUP_SUFFIXES = (".query", ".group")
-FOLDS = 5
-"""LETOR's parts, and as many folds: three parts to train on, one to validate, one to test."""
-
-FRACTIONS = (0.6, 0.2, 0.2)
-"""Of a single file's queries, for training, validation and test."""
-
+FOLDS = 5  # LETOR's parts, and as many folds: three parts to train on, one to validate, one to test
+FRACTIONS = (0.6, 0.2, 0.2)  # Of a single file's queries, for training, validation and test
 _FOLD = re.compile(r"(?i)fold[ _-]?[0-9]{1,6}")
 _SHARD = re.compile(r"(.+)-([0-9]{1,6})-of-([0-9]{1,6})(\..*)?")
 _NUMBERED = re.compile(r"([A-Za-z])([1-9])(\.[a-z0-9]+)*")

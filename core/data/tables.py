@@ -27,33 +27,19 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-ROWS = 4096
-"""Rows of a batch at most; wide tables have fewer."""
-
-CELLS = 1 << 22
-"""Cells of a batch at most."""
-
-TEXT = 1 << 24
-"""Bytes of JSON lines of a batch, but for its last line."""
-
-COLUMNS = (1 << 16) + 64
-"""Columns of a table at most."""
-
-LINE = 1 << 24
-"""Bytes of a line of JSON or CSV at most."""
-
-TABLE = 1 << 30
-"""Bytes of a table that `read_table` reads at most."""
-
+ROWS = 4096  # Rows of a batch at most; wide tables have fewer
+CELLS = 1 << 22  # Cells of a batch at most
+TEXT = 1 << 24  # Bytes of JSON lines of a batch, but for its last line
+COLUMNS = (1 << 16) + 64  # Columns of a table at most
+LINE = 1 << 24  # Bytes of a line of JSON or CSV at most
+TABLE = 1 << 30  # Bytes of a table that `read_table` reads at most
 RATIO, UNCHECKED = 250.0, 1 << 25
 """Bytes of all batches to those of the file at most, once there are UNCHECKED of them."""
 
 INDEX = re.compile(r"__index_level_\d+__")
 """Names that pandas gives to an index without a name when it writes a table."""
 
-LISTS = "features"
-"""A column of lists of numbers."""
-
+LISTS = "features"  # A column of lists of numbers
 DELIMITERS = (",", ";", "\t", "|")
 
 Column = np.ndarray | list[Any]

@@ -20,11 +20,8 @@ from shuffleproof.core.retrieval.recipe import Analysis
 
 FORMAT = "shuffleproof-collection-1"
 FILE = "collection.safetensors"
-SNIPPET = 200
-"""Maximum number of letters in a displayed snippet."""
-
-MISSING = -1
-"""Index of a judged document that the collection lacks."""
+SNIPPET = 200  # Maximum number of letters in a displayed snippet
+MISSING = -1  # Index of a judged document that the collection lacks
 
 
 @dataclass(frozen=True, eq=False)

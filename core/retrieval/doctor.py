@@ -12,8 +12,7 @@ from shuffleproof.core.retrieval.words import Bm25
 from shuffleproof.core.words import counted
 
 FIRST, SHOWN = 50, 5
-LEAST_PAIRS = 100
-"""Minimum number of graded pairs within queries for a check of their direction."""
+LEAST_PAIRS = 100  # Minimum number of graded pairs within queries for a check of their direction
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,7 @@ TABLES = (".parquet", ".arrow", ".feather")
 FOLDERS = {"corpus": "documents", "queries": "queries"}
 """Roles of files by folder, as in MTEB's collections; tables elsewhere are judgments."""
 
-BOMB = 250
-"""Maximum ratio of unpacked to packed bytes, above BOMB_LEAST unpacked bytes."""
+BOMB = 250  # Maximum ratio of unpacked to packed bytes, above BOMB_LEAST unpacked bytes
 BOMB_LEAST = 1 << 28
 
 RETURNS = re.compile(r"\r(?!\n)")

@@ -8,8 +8,7 @@ from shuffleproof.core.errors import UsageError
 _FUSED = re.compile(
     r"(?P<method>rrf|interpolated)(?:-(?P<number>[0-9]{1,4}))?:(?P<parts>[^:]+)", re.IGNORECASE
 )
-USUAL = {"rrf": 60, "interpolated": 50}
-"""Default numbers of `rrf` and `interpolated`."""
+USUAL = {"rrf": 60, "interpolated": 50}  # Default numbers of `rrf` and `interpolated`
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,8 @@ from shuffleproof.core.retrieval.collection import Collection, digest_of
 from shuffleproof.core.seeds import generator
 
 NAME = "sample"
-DOCUMENTS = 20
-"""Number of documents per subject."""
-
-QUERIES = 2
-"""Number of queries per subject: one in each vocabulary."""
-
+DOCUMENTS = 20  # Number of documents per subject
+QUERIES = 2  # Number of queries per subject: one in each vocabulary
 SUBJECTS = """\
 energy|heat pumps|compressor evaporator refrigerant radiator insulation|boiler warmth exchanger \
 thermostat heating

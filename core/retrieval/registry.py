@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from shuffleproof.core.retrieval.postings import WordIndex
     from shuffleproof.core.retrieval.weak_training import Learner
 
-DEPTH = 1000
-"""Minimum number of documents per retriever in a fusion."""
+DEPTH = 1000  # Minimum number of documents per retriever in a fusion
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,10 +52,8 @@ from shuffleproof.core.store.manifest import Artefact
 KIND = "snrm"
 FORMAT = "shuffleproof-snrm-1"
 FILE = "snrm.safetensors"
-MEMORY = 0.98
-"""Decay per step of the running share of texts that use a dimension."""
-MOST_TERMS = 20_000
-"""Number of candidate terms for descriptions of dimensions."""
+MEMORY = 0.98  # Decay per step of the running share of texts that use a dimension
+MOST_TERMS = 20_000  # Number of candidate terms for descriptions of dimensions
 DEAD, STOP = 1e-3, 0.5
 
 

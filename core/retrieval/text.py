@@ -21,8 +21,7 @@ from shuffleproof.core.store.keys import key_of
 KIND = "tokens"
 FORMAT = "shuffleproof-tokens-1"
 FILE = "tokens.safetensors"
-UNKNOWN = -1
-"""Place of a word whose term the vocabulary lacks; stop words are LEFT_OUT instead."""
+UNKNOWN = -1  # Place of a word whose term the vocabulary lacks; stop words are LEFT_OUT instead
 
 
 class _Places(dict[str, int]):

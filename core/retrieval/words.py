@@ -19,9 +19,7 @@ DEPTH = 1000
 MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 """Multiples of the mean document length: the candidates for μ on the training queries."""
 
-K1, B = 1.2, 0.75
-"""Parameters of BM25: saturation of term frequency, and penalty of long documents."""
-
+K1, B = 1.2, 0.75  # Parameters of BM25: saturation of term frequency, and penalty of long documents
 TERMS, ORDERED, UNORDERED, WINDOW = 0.85, 0.10, 0.05, 8
 """Parameters of sequential dependence: weights of single terms, of ordered neighbours and of
 neighbours within a window, and the number of words in that window."""

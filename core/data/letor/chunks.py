@@ -25,11 +25,8 @@ ABSENT = 0x7FA5A5A5
 THREADS = 2
 MEMORY = Path("/proc/meminfo")
 GROUP, GROUP_USED = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
-SHARE = 0.8
-"""Of the memory that is free when reading begins."""
-
-UNCHECKED = 1 << 28
-"""Bytes of a matrix that any text may take; from there on `Limits.ratio` holds."""
+SHARE = 0.8  # Of the memory that is free when reading begins
+UNCHECKED = 1 << 28  # Bytes of a matrix that any text may take; from there on `Limits.ratio` holds
 
 
 @dataclass

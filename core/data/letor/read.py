@@ -50,8 +50,7 @@ from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import BadLinesError, DataError, LetorError
 from shuffleproof.core.words import counted
 
-SLAB = 1 << 12
-"""Rows of the matrix that are changed at a time."""
+SLAB = 1 << 12  # Rows of the matrix that are changed at a time
 
 
 @dataclass(frozen=True)

@@ -31,15 +31,14 @@ HEAD = 4096  # bytes at the start of a file that show its format
 START = 1 << 16
 """Bytes of text that a look at a file's start takes, or one line where that is longer."""
 
-UNPACKING = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError)
-BROKEN = (OSError, *UNPACKING)
+BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError)
 ZIP = b"PK\x03\x04"
 UNPACKERS: Mapping[bytes, Callable[[Any], Any]] = {
     b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open, ZIP: zipfile.ZipFile,
 }  # fmt: skip
 """By its first bytes how a file is packed, and what opens it."""
 
-BYTE_ORDER_MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 LONE_RETURN = (
     "a carriage return that ends no line",
     "Save the file with line ends LF or CR LF; CR alone ends no line.",
@@ -119,7 +118,7 @@ def blocks(
     """
     with unpacked_file(source, name) as decoded:
         total, line = 0, 1
-        while text := _whole_lines(decoded.stream, name, limits):
+        while text := _whole_lines(decoded.stream, limits):
             if total == 0:
                 _check_is_text(text[:HEAD], name, documents=documents)
             total += len(text)
@@ -171,14 +170,11 @@ def text_lines(source: Source, name: str, limits: Limits, form: str) -> Iterator
         raise DataError(name, "no lines", form)
 
 
-def _whole_lines(stream: BinaryFile, name: str, limits: Limits) -> bytes:
+def _whole_lines(stream: BinaryFile, limits: Limits) -> bytes:
     """The next lines, empty at the end; one that is too long is cut behind its limit."""
-    try:
-        text = stream.read(limits.block_bytes)
-        if text and not text.endswith(b"\n"):
-            text += stream.readline(limits.line_bytes + 1)
-    except BROKEN as error:
-        raise _damaged(name, error) from error
+    text = stream.read(limits.block_bytes)
+    if text and not text.endswith(b"\n"):
+        text += stream.readline(limits.line_bytes + 1)
     return text
 
 
@@ -193,19 +189,10 @@ def long_line(name: str, line: int, text: bytes, limits: Limits) -> LetorError:
     )
 
 
-def _damaged(name: str, error: BaseException) -> DataError:
-    return DataError(
-        name,
-        f"damaged or incomplete compressed data ({error})",
-        "Fetch the file again or unpack it elsewhere; nothing of it was kept.",
-    )
-
-
 def _check_is_text(head: bytes, name: str, *, documents: bool) -> None:
     """Refuse what begins like something else than text, or than rows of documents."""
-    if head[:2] in BYTE_ORDER_MARKS:
-        encoding = BYTE_ORDER_MARKS[head[:2]]
-        raise DataError(name, f"text encoded as {encoding}", "Save it as UTF-8 or ASCII.")
+    if head.startswith(UTF16_MARKS):
+        raise DataError(name, "text encoded as UTF-16", "Save it as UTF-8 or ASCII.")
     if head[257:262] == b"ustar":
         remedy = "Unpack it, or make a zip archive of its files."
         raise DataError(name, "a tar archive, which is not read as a data set", remedy)
@@ -229,7 +216,7 @@ def kind_of(head: bytes) -> str | None:
     ('parquet', None, 'csv')
     """
     kind = next((kind for start, kind in HEADS.items() if head.startswith(start)), None)
-    if kind or b"\0" in head or head[:2] in BYTE_ORDER_MARKS:
+    if kind or b"\0" in head or head.startswith(UTF16_MARKS):
         return kind
     line = head.removeprefix(UTF8_MARK).lstrip(b"\r\n").split(b"\n", 1)[0].split(b"#", 1)[0]
     words = line.split() or [b""]
@@ -281,22 +268,18 @@ def unpacked_file(source: Source, name: str, *, seekable: bool = False) -> Itera
             raw.seek(0)
             decoded = _opened(raw, head, name, stack)
             if decoded.stream is not raw:
-                head = _unpacked_head(decoded.stream, name)
+                head = cast("Any", decoded.stream).peek(HEAD)[:HEAD]
                 if seekable and kind_of(head) not in (None, *SEQUENTIAL):
                     decoded = replace(decoded, stream=io.BytesIO(decoded.stream.read()))
             yield replace(decoded, head=head)
         except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
             raise DataError(name, error.strerror or str(error), "Check the path.") from error
-        except (*UNPACKING, NotImplementedError) as error:
-            raise _damaged(name, error) from error
-
-
-def _unpacked_head(stream: BinaryFile, name: str) -> bytes:
-    """The first bytes of what was packed."""
-    try:
-        return cast("bytes", cast("Any", stream).peek(HEAD)[:HEAD])
-    except BROKEN as error:
-        raise _damaged(name, error) from error
+        except (*BROKEN, NotImplementedError) as error:
+            raise DataError(
+                name,
+                f"damaged or incomplete compressed data ({error})",
+                "Fetch the file again or unpack it elsewhere; nothing of it was kept.",
+            ) from error
 
 
 def _opened(raw: BinaryFile, head: bytes, name: str, stack: ExitStack) -> DecodedFile:
