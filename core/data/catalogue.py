@@ -101,7 +101,7 @@ def find(text: str, store: Store) -> Artefact:
     """The stored data set that a text names: a name, a key, a file or folder, or one that ships.
 
     Files and folders are ingested on the way, without a name. Of several folds it is the first;
-    `core.data.folds.folds_of` tells them all.
+    `core.data.layout.folds_of` tells them all.
 
     Raises:
         ArtefactError: nothing of that name.
@@ -137,7 +137,7 @@ def resolve(text: str, store: Store) -> Fold:
         raise ArtefactError(str(artefact.key), error.finding, error.remedy) from error
     query_texts = display_texts.query_texts(str(artefact.facts["fingerprint"]), store)
     if query_texts:
-        for part in (fold.train, fold.valid, fold.test):
+        for part in fold.parts.values():
             texts = tuple(query_texts.get(query, "") for query in part.query_ids)
             # In place: a copy would lose the place that workers open it from
             object.__setattr__(part, "query_texts", texts)
@@ -237,7 +237,14 @@ def _store_fold(
         if reading.texts is not None:
             fold, note = document_texts.with_texts(fold, reading.texts)
             notes = (*notes, note)
-        facts = facts_of(fold, loaded.name, notes) | {KEEPS: _kept(fold)}
+        datasets = fold.parts.values()
+        holds = {
+            "names": fold.train.feature_names is not None,
+            "absent cells": any(one.absent is not None for one in datasets),
+            "order of rows": any(one.source_rows is not None for one in datasets),
+        }
+        kept = [name for name, held in holds.items() if held]
+        facts = facts_of(fold, loaded.name, notes) | {KEEPS: kept}
         files = {part: [path.name for path in paths] for part, paths in _files(parts).items()}
         recipe = {
             "files": files,
@@ -247,22 +254,22 @@ def _store_fold(
         }
         recipe |= {} if reading.texts is None else {"texts": reading.texts.name}
         recipe |= {"columns": dict(reading.columns)} if reading.columns else {}
-        key = whole if facts[KEEPS] else plain
+        key = whole if kept else plain
         return store.add(key, recipe, lambda target: mapped_file.save_fold(fold, target), facts)
 
 
 def facts_of(fold: Fold, name: str, notes: Sequence[str]) -> dict[str, Any]:
     """Facts of a stored fold: its name, its sizes, notes on reading it."""
-    parts = {"train": fold.train, "valid": fold.valid, "test": fold.test}
+    parts = {
+        name: {"queries": part.queries, "documents": part.documents}
+        for name, part in fold.parts.items()
+    }
     return {
         "name": name,
         "notes": list(notes),
-        "parts": {
-            part: {"queries": dataset.queries, "documents": dataset.documents}
-            for part, dataset in parts.items()
-        },
-        "queries": sum(part.queries for part in parts.values()),
-        "documents": sum(part.documents for part in parts.values()),
+        "parts": parts,
+        "queries": sum(part["queries"] for part in parts.values()),
+        "documents": sum(part["documents"] for part in parts.values()),
         "features": len(fold.train.feature_ids),
         "fingerprint": fold.fingerprint,
     }
@@ -271,17 +278,6 @@ def facts_of(fold: Fold, name: str, notes: Sequence[str]) -> dict[str, Any]:
 def whole_key(plain: ArtefactKey) -> ArtefactKey:
     """The key of a fold whose content is more than features, labels, ids and comments."""
     return key_of(KIND, {"keeps": "names, absent cells, order of rows"}, [plain.digest])
-
-
-def _kept(fold: Fold) -> list[str]:
-    """The contents of a fold that give it a key of its own."""
-    parts = (fold.train, fold.valid, fold.test)
-    holds = {
-        "names": fold.train.feature_names is not None,
-        "absent cells": any(part.absent is not None for part in parts),
-        "order of rows": any(part.source_rows is not None for part in parts),
-    }
-    return [name for name, kept in holds.items() if kept]
 
 
 def archive_members(path: Path) -> list[zipfile.ZipInfo]:

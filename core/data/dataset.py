@@ -163,12 +163,7 @@ class RankingDataset:
     def arranged(
         self, queries: Int64[np.ndarray, " chosen"], rows: Int64[np.ndarray, " rows"]
     ) -> "RankingDataset":
-        """Data set of these queries, with documents in these rows.
-
-        Args:
-            queries: in the order wanted.
-            rows: all rows of the first of them in any order, then those of the next one.
-        """
+        """Data set of these queries: all rows of the first in any order, then those of the next."""
         columns: dict[str, Any] = {
             name: None if (column := getattr(self, name)) is None else column.take(rows)
             for name in ("doc_ids", "comments", "texts")
@@ -195,6 +190,11 @@ class Fold:
     train: RankingDataset
     valid: RankingDataset
     test: RankingDataset
+
+    @property
+    def parts(self) -> dict[str, RankingDataset]:
+        """The parts by name."""
+        return {"train": self.train, "valid": self.valid, "test": self.test}
 
     @property
     def fingerprints(self) -> tuple[str, str, str]:

@@ -97,7 +97,7 @@ def attach(
     for before in _all_of(fingerprint, store):
         texts, recipe = _open_texts(before), dict(before.recipe)
         notes = {kind: list(sentences) for kind, sentences in before.facts["notes"].items()}
-    parts = (fold.train, fold.valid, fold.test)
+    parts = fold.parts.values()
     for side in files:
         columns = [part.doc_ids if side.kind == "documents" else part.query_ids for part in parts]
         ids = {identifier for column in columns for identifier in column or () if identifier}

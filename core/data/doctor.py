@@ -76,7 +76,7 @@ def _findings(dataset: RankingDataset, parts: int = 1) -> list[Finding]:
 
 def examine_fold(fold: Fold) -> list[Finding]:
     """Every finding about the parts of a fold, and what they share."""
-    parts = {"train": fold.train, "valid": fold.valid, "test": fold.test}
+    parts = fold.parts
     findings = [
         _in_part(name, finding)
         for name, part in parts.items()

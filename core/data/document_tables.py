@@ -46,11 +46,7 @@ def is_table(path: Path, name: str) -> bool:
 
 
 def has_parts(path: Path) -> bool:
-    """Tell if a file is a table with a column `part`, which says the part of each row.
-
-    Raises:
-        DataError: it is damaged.
-    """
+    """Tell if a file is a table with a column `part`, which says the part of each row."""
     return path.is_file() and is_table(path, str(path)) and PART in tables.names_of(path, str(path))
 
 

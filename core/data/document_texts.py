@@ -29,16 +29,15 @@ def with_texts(fold: Fold, path: Path) -> tuple[Fold, str]:
         DataError: no such file, one of another shape, one that knows none of the documents, or a
             second text of a document.
     """
-    parts = {name: getattr(fold, name) for name in ("train", "valid", "test")}
-    id_columns = [part.doc_ids for part in parts.values() if part.doc_ids is not None]
+    id_columns = [part.doc_ids for part in fold.parts.values() if part.doc_ids is not None]
     names = {name for column in id_columns for name in column if name}
     texts = _read(path, names)
+    named = counted(len(names), "named document")
     if not texts:
-        finding = f"it has a text of none of the {counted(len(names), 'named document')}"
-        raise DataError(str(path), finding, REMEDY)
-    note = f"Texts of {len(texts):,} of {counted(len(names), 'named document')} ({path.name})."
-    with_columns = {name: replace(part, texts=_column(part, texts)) for name, part in parts.items()}
-    return Fold(**with_columns), note
+        raise DataError(str(path), f"it has a text of none of the {named}", REMEDY)
+    note = f"Texts of {len(texts):,} of {named} ({path.name})."
+    with_columns = (replace(part, texts=_column(part, texts)) for part in fold.parts.values())
+    return Fold(*with_columns), note
 
 
 def _column(part: RankingDataset, texts: dict[str, str]) -> TextColumn:

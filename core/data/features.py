@@ -101,11 +101,7 @@ class Normalisation:
 
     @classmethod
     def from_arrays(cls, kind: str, arrays: Mapping[str, np.ndarray]) -> "Normalisation":
-        """The normalisation whose `arrays` these are.
-
-        Raises:
-            UnknownNameError: no normalisation of that kind.
-        """
+        """The normalisation whose `arrays` these are."""
         _check(kind)
         return cls(kind, np.asarray(arrays["normalisation"], dtype=np.float64))
 

@@ -139,19 +139,9 @@ class FrameRows:
 
 
 def rows_of_frame(
-    place: str,
-    frame: pd.DataFrame,
-    columns: Mapping[str, str],
-    *,
-    gaps: bool = False,
+    place: str, frame: pd.DataFrame, columns: Mapping[str, str], *, gaps: bool = False
 ) -> FrameRows:
     """The rows of a frame as arrays; features beyond float32 are infinite.
-
-    Args:
-        place: what errors call it; rows are called by the frame's index.
-        frame: a row a document.
-        columns: what query, label and document ids are called, where it is none of NAMES.
-        gaps: features may have empty cells, as NaN.
 
     Raises:
         DataError: no such column, no label, text among features, or an empty cell.
@@ -324,30 +314,27 @@ def write_table(parts: Parts, path: Path, kind: str) -> None:
     name, `feature_<id>` where it has none. Rows have the order of the source; cells that it left
     out are 0. Numbers have the fewest digits that read back the same.
     """
-    with whole_file(path) as file:
-        if kind in {"parquet", "arrow"}:
-            _write_batches(_frames(parts), file, kind)
-            return
-        for at, frame in enumerate(_frames(parts)):
-            text = csv_text.csv(frame, header=at == 0) if kind == "csv" else _json(frame)
-            file.write(text.encode())
-
-
-def _json(frame: pd.DataFrame) -> str:
-    rows = frame.itertuples(index=False, name=None)
-    return "".join(json.dumps(dict(zip(frame.columns, row, strict=True))) + "\n" for row in rows)
-
-
-def _write_batches(frames: Iterator[pd.DataFrame], target: Any, kind: str) -> None:
-    import pyarrow as pa  # noqa: PLC0415 (only who writes Arrow or Parquet)
+    import pyarrow as pa  # noqa: PLC0415 (only who writes tables pays for it)
     from pyarrow import parquet  # noqa: PLC0415 (likewise)
 
-    first = next(frames)
-    schema = pa.Schema.from_pandas(first, preserve_index=False)
-    opened = parquet.ParquetWriter if kind == "parquet" else pa.ipc.new_file
-    with opened(target, schema) as file:
-        for frame in chain([first], frames):
-            file.write_table(pa.Table.from_pandas(frame, schema, preserve_index=False))
+    frames = _frames(parts)
+    with whole_file(path) as file:
+        if kind in {"parquet", "arrow"}:
+            first = next(frames)
+            schema = pa.Schema.from_pandas(first, preserve_index=False)
+            opened = parquet.ParquetWriter if kind == "parquet" else pa.ipc.new_file
+            with opened(file, schema) as table:
+                for frame in chain([first], frames):
+                    table.write_table(pa.Table.from_pandas(frame, schema, preserve_index=False))
+            return
+        for at, frame in enumerate(frames):
+            if kind == "csv":
+                text = csv_text.csv(frame, header=at == 0)
+            else:
+                rows = frame.itertuples(index=False, name=None)
+                objects = (dict(zip(frame.columns, row, strict=True)) for row in rows)
+                text = "".join(json.dumps(one) + "\n" for one in objects)
+            file.write(text.encode())
 
 
 def _frames(parts: Parts) -> Iterator[pd.DataFrame]:

@@ -27,10 +27,7 @@ Answer = tuple[dict[str, Any], dict[str, np.ndarray]]  # Facts and arrays
 def answers(arguments: Mapping[str, Any], path: Path, place: str) -> Generator[Answer, None, None]:
     """The answers of the reader in a process of its own, which ends with this generator.
 
-    Args:
-        arguments: of the reader; JSON.
-        path: of the file; a large one gets more memory, for a page of each of many columns, say.
-        place: name of the file in errors.
+    A large file gets more memory, for a page of each of many columns, say.
 
     Raises:
         DataError: the reader refuses the file, crashes, or goes beyond the limits.

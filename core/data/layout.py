@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from shuffleproof.core.errors import DataError
+from shuffleproof.core.store.artefacts import Store
 
 SAMPLE, SAMPLE_TEXTS = "sample", "sample-texts"
 SHIPPED = (SAMPLE, SAMPLE_TEXTS)
@@ -76,6 +77,27 @@ def find(path: Path) -> tuple[Parts, ...]:
         beside = _unread(inside, [*numbered.values()])
         return tuple(replace(parts, unread=beside) for parts in _rotations(path, numbered))
     return (_parts_in(path),)
+
+
+def folds_of(data: str, store: Store) -> list[str]:
+    """Names to open, one per fold, in the folds' order.
+
+    A stored name is its own single fold; `name` alone means all of
+    `name-fold1` … where these are stored; a folder of `Fold1` … means its folders.
+    """
+    names = store.names()
+    if data in SHIPPED or data in names:
+        return [data]
+    numbered = {
+        int(match[1]): name
+        for name in names
+        if (match := re.fullmatch(re.escape(data) + r"-fold([0-9]{1,6})", name))
+    }
+    if numbered:
+        return [numbered[number] for number in sorted(numbered)]
+    path = Path(data)
+    folds = find(path) if path.is_dir() else ()
+    return [str(path / parts.name) for parts in folds] if len(folds) > 1 else [data]
 
 
 def fold_at(path: Path) -> Parts | None:

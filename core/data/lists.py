@@ -113,11 +113,7 @@ class CandidateLists:
         )
 
     def shown_as(self, order: Rows) -> "CandidateLists":
-        """The same candidates and prior ranks shown in another order.
-
-        Args:
-            order: old candidate index for each new one; stays within each list.
-        """
+        """The same candidates and prior ranks in another order: old indexes, within each list."""
         return replace(
             self, rows=self.rows[order], ranks=self.ranks[order], prior=self.prior[order]
         )

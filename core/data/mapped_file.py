@@ -117,9 +117,9 @@ def text_columns(arrays: Arrays, blobs: str) -> dict[str, TextColumn]:
 def save_fold(fold: Fold, directory: Path) -> None:
     """Write train.safetensors, valid.safetensors, test.safetensors and fold.json."""
     directory.mkdir(parents=True, exist_ok=True)
-    for name in PARTS:
-        save(getattr(fold, name), directory / f"{name}.safetensors")
-    facts = {name: getattr(fold, name).fingerprint for name in PARTS}
+    for name, part in fold.parts.items():
+        save(part, directory / f"{name}.safetensors")
+    facts = {name: part.fingerprint for name, part in fold.parts.items()}
     text = json.dumps({"format": FORMAT, "fingerprint": fold.fingerprint, "parts": facts}, indent=1)
     with whole_file(directory / "fold.json") as file:
         file.write(f"{text}\n".encode())

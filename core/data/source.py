@@ -44,14 +44,9 @@ def loading(
 ) -> Generator[Progress, None, LoadedFold]:
     """Read the parts of a fold, or one file and split it by query; yields the bytes read.
 
-    Without validation files, a fifth of the training queries are split off.
+    Options are those of `catalogue.ReadingOptions`.
 
-    Args:
-        place: of the fold.
-        missing: what NULL and NaN cells become; means and maxima are the training part's.
-        seed: of the split.
-        fractions: of the queries of one file for training, validation and test.
-        columns: names of a table's columns.
+    Without validation files, a fifth of the training queries are split off.
     """
     whole = isinstance(place, Path)
     parts = Parts(place.name, (place,), (), ()) if isinstance(place, Path) else place
@@ -130,7 +125,7 @@ def _read_parts(
     """
     groups = {TRAIN: parts.train, VALID: parts.valid, TEST: parts.test}
     groups = {part: files for part, files in groups.items() if files}
-    read = []
+    read, tables = list[LetorTable](), dict[str, tuple[str, ...]]()
     every = [file for files in groups.values() for file in files]
     sizes = {file: file.stat().st_size if file.is_file() else 0 for file in every}
     bytes_before, total = 0, sum(sizes[file] for file in every)
@@ -142,20 +137,16 @@ def _read_parts(
                 yield Progress(min(bytes_before + stored, total), total, "bytes")
             bytes_before += sizes[file]
         read.append(table)
-        _check_columns([named for each in read for named in each.columns_by_table.items()])
+        tables |= table.columns_by_table
+        (first, expected), *others = [*tables.items()] or [("", ())]
+        for name, features in others:  # features are numbered by their place
+            if features != expected:
+                ours, theirs = (", ".join(map(shown, some[:8])) for some in (features, expected))
+                finding = f"its features are {ours}, those of {Path(first).name} {theirs}"
+                raise DataError(name, finding, "Give all parts the same columns in the same order.")
     union = np.unique(np.concatenate([table.feature_ids for table in read]))
     for table in read:
         table.align(union)
     first_table, *further_tables = read
     parsed = [first_table.to_dataset()] if split is None else first_table.parsed_parts(split)
     return [*parsed, *(table.to_dataset(first_table.fillers) for table in further_tables)]
-
-
-def _check_columns(tables: Sequence[tuple[str, tuple[str, ...]]]) -> None:
-    """Refuse tables whose features are not the same: they are numbered by their place."""
-    for name, features in tables[1:]:
-        first, expected = tables[0]
-        if features != expected:
-            ours, theirs = (", ".join(map(shown, some[:8])) for some in (features, expected))
-            finding = f"its features are {ours}, those of {Path(first).name} {theirs}"
-            raise DataError(name, finding, "Give all parts the same columns in the same order.")

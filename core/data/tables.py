@@ -84,11 +84,7 @@ def read_table(
 
 
 def names_of(path: Path, place: str) -> list[str]:
-    """The names of all columns of a table, by its first rows; arguments as `read_table`'s.
-
-    Raises:
-        DataError: no table, or damaged.
-    """
+    """The names of all columns of a table, by its first rows; arguments as `read_table`'s."""
     with closing(batches(path, place)) as read:
         return next((list(batch.columns) for batch in read), [])
 
@@ -130,11 +126,7 @@ def column_batches(  # noqa: PLR0913, PLR0917 (what is asked of the guarded proc
     most_bytes: int,
     rows: int,
 ) -> Iterator[guarded.Answer]:
-    """The batches of `batches`, in the guarded process.
-
-    Raises:
-        DataError: no table, damaged, or beyond the bounds.
-    """
+    """The batches of `batches`, in the guarded process."""
     reading, taken, packed = Reading(columns, texts, rows), 0, Path(path).stat().st_size
     most_bytes = min(most_bytes, int(max(UNCHECKED, RATIO * packed)))
     with stream.unpacked_file(Path(path), place, seekable=True) as file:

@@ -1,12 +1,14 @@
 """Rows on their way to one matrix: a chunk for each block of LETOR text or batch of a table."""
 
 import math
+import mmap
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float32, Int64, UInt8, UInt32
@@ -165,11 +167,7 @@ class MatrixLimit:
         self._limits, self._free = limits, int(SHARE * available())
 
     def check(self, rows: int, width: int, text_bytes: int, name: str) -> None:
-        """Refuse a matrix that would be too large.
-
-        Raises:
-            DataError: it would.
-        """
+        """Refuse a matrix that would be too large."""
         dense = max(UNCHECKED, int(self._limits.ratio * text_bytes))
         limit, reason = min(
             (self._limits.matrix_bytes, "the limit on a table"),
@@ -183,3 +181,34 @@ class MatrixLimit:
             )
             remedy = "Leave out features that few documents have, or split the file."
             raise DataError(name, finding, remedy)
+
+
+class GrowingArray:
+    """An array that grows at its end without a second copy.
+
+    Its pages go back to the system with the last array of them; those that nothing was written to
+    take no memory.
+    """
+
+    def __init__(self, dtype: Any) -> None:
+        """Make an empty array of elements of this type."""
+        self._dtype, self.length = np.dtype(dtype), 0
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        self._pages = mmap.mmap(-1, mmap.PAGESIZE, flags=flags)
+
+    def append(self, values: np.ndarray) -> None:
+        """Add elements at the end."""
+        start = self.length
+        self.resize(start + values.size)
+        self.array()[start:] = values.ravel()
+
+    def array(self) -> np.ndarray:
+        """All elements; drop it before the next `append` or `resize`."""
+        return np.frombuffer(self._pages, self._dtype, self.length)
+
+    def resize(self, length: int) -> None:
+        """Set the number of elements; new ones have any value."""
+        size = length * self._dtype.itemsize
+        if size > len(self._pages):
+            self._pages.resize(size + size // 8)  # so that pages are moved a few times only
+        self.length = length

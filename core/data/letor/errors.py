@@ -79,36 +79,35 @@ def _finding(  # noqa: PLR0911 (a finding each)
     for word in words[with_query:]:
         found = _finding_of_cell(word, limits, seen)
         if found is not None:
-            finding, remedy, shown = found
-            cell = quoted(word[:40].decode(errors="backslashreplace"))
-            return (f"{finding} ({cell})" if shown else finding), remedy
+            return found
     return "something that is no row", EXAMPLE
 
 
 def _finding_of_cell(  # noqa: PLR0911 (likewise)
     word: bytes, limits: Limits, seen: set[int]
-) -> tuple[str, str, bool] | None:
-    """The finding and remedy of a cell, and whether the cell is quoted; None: it is sound."""
+) -> tuple[str, str] | None:
+    """The finding and remedy of a cell; None: it is sound."""
     digits, colon, text = word.partition(b":")
+    cell = quoted(word[:40].decode(errors="backslashreplace"))
     if not word[:1].isdigit():
-        return "something after the cells that is neither a cell nor # …", EXAMPLE, True
+        return f"something after the cells that is neither a cell nor # … ({cell})", EXAMPLE
     if digits.isdigit() and int(digits[:20]) > limits.feature_id:
         remedy = "A dense row that wide would not fit in memory; number the features from 1."
-        return f"a feature id above {limits.feature_id:,}", remedy, False
+        return f"a feature id above {limits.feature_id:,}", remedy
     if not (colon and digits.isdigit()):
-        return "a cell that is not feature:value", EXAMPLE, True
+        return f"a cell that is not feature:value ({cell})", EXAMPLE
     if int(digits) in seen:
-        return "the same feature twice", "Keep one of the two cells.", False
+        return "the same feature twice", "Keep one of the two cells."
     seen.add(int(digits))
-    if INFINITE.fullmatch(text) or (NUMBER.fullmatch(text) and value_of(text) is None):
-        remedy = "Replace it; values beyond 3.4e38 are cut to that, larger ones mean nothing."
-        return "an infinite value, or one beyond 1.8e308", remedy, True
     value = value_of(text)
+    if value is None and (INFINITE.fullmatch(text) or NUMBER.fullmatch(text)):
+        remedy = "Replace it; values beyond 3.4e38 are cut to that, larger ones mean nothing."
+        return f"an infinite value, or one beyond 1.8e308 ({cell})", remedy
     if value is None:
-        return "a value that is not a number", "Write a decimal number after the colon.", True
+        return f"a value that is not a number ({cell})", "Write a decimal number after the colon."
     if math.isnan(value):
         remedy = "Choose what it means: zero, mean, largest or missing (`ingest --nulls`)."
-        return "a NULL or NaN cell", remedy, True
+        return f"a NULL or NaN cell ({cell})", remedy
     return None
 
 

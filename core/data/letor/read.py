@@ -28,23 +28,17 @@ from jaxtyping import Float32, Int64, UInt8
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset, names_of_ids
 from shuffleproof.core.data.document_tables import is_table, rows_of
-from shuffleproof.core.data.growing_array import GrowingArray
 from shuffleproof.core.data.letor.chunks import (
     ABSENT,
     Chunk,
+    GrowingArray,
     MatrixLimit,
     Reading,
     documents_in,
 )
 from shuffleproof.core.data.letor.errors import group_sizes
 from shuffleproof.core.data.letor.kernel import FAULTS, LARGEST
-from shuffleproof.core.data.letor.stream import (
-    START,
-    Limits,
-    MissingCells,
-    Source,
-    blocks,
-)
+from shuffleproof.core.data.letor.stream import START, Limits, MissingCells, Source, blocks
 from shuffleproof.core.data.letor.write import NAMES_LINE
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import BadLinesError, DataError, LetorError
@@ -280,11 +274,7 @@ class LetorTable:
         self._waiting.clear()
 
     def align(self, feature_ids: Int64[np.ndarray, " union"]) -> None:
-        """Add zero columns, so that the columns are these ids, a rising superset of its own.
-
-        Raises:
-            DataError: too large a matrix.
-        """
+        """Add zero columns, so that the columns are these ids, a rising superset of its own."""
         self.lacking = len(feature_ids) - len(self.feature_ids)
         self._limit.check(self.rows, len(feature_ids), self._decoded, self._called)
         self.feature_ids = feature_ids
@@ -314,9 +304,14 @@ class LetorTable:
         sources = np.argsort(owners, kind="stable").astype(np.int32) if moved else None
         del owners, self._owners
         matrix = self._cells.array().reshape(self.rows, -1)
-        labels, comments = self._labels.array(), self._all_comments(sources)
+        labels, comments = self._labels.array(), None
+        columns = [labels, *matrix.T]
+        if self._commented:
+            blob, ends = self._comments.array(), self._comment_ends.array()
+            comments = TextColumn(blob, np.concatenate([np.zeros(1, ends.dtype), ends[:-1]]), ends)
+            columns += [comments.starts, comments.ends]
         if sources is not None:
-            for column in (labels, *matrix.T):  # no second matrix
+            for column in columns:  # no second matrix
                 column[:] = column[sources]
         if len(parts) > 1:
             sources = None
@@ -359,17 +354,6 @@ class LetorTable:
         first, *others = datasets
         told = ParsedLetor(first, gathered, int(clipped), int(missing), self.lacking)
         return [told, *map(ParsedLetor, others)]
-
-    def _all_comments(self, sources: np.ndarray | None) -> TextColumn | None:
-        """The comments of all rows; None: no row has one."""
-        if not self._commented:
-            return None
-        blob, ends = self._comments.array(), self._comment_ends.array()
-        starts = np.concatenate([np.zeros(1, ends.dtype), ends[:-1]])
-        if sources is not None:
-            for column in (starts, ends):
-                column[:] = column[sources]
-        return TextColumn(blob, starts, ends)
 
     @staticmethod
     def _absent(

@@ -104,13 +104,7 @@ class DecodedFile:
 def blocks(
     source: Source, name: str, limits: Limits, *, documents: bool = False
 ) -> Generator[Block, None, None]:
-    """The whole file as blocks of lines; a missing last newline is added.
-
-    Args:
-        source: of text.
-        name: what errors call it.
-        limits: what it may ask for.
-        documents: whether rows of documents are wanted, so that other text is refused.
+    """The whole file as blocks of lines; where documents are wanted, other text is refused.
 
     Raises:
         DataError: unreadable, damaged, or larger than the limits.
@@ -135,23 +129,13 @@ def blocks(
 
 
 def lines(source: Source, name: str, limits: Limits) -> Iterator[tuple[int, bytes]]:
-    """Every line of a file with its number, from 1 on, without the newline; arguments of `blocks`.
-
-    Raises:
-        DataError: see `blocks`.
-        LetorError: see `blocks`.
-    """
+    """Every line of a file with its number, from 1 on, without the newline."""
     for block in blocks(source, name, limits):
         yield from enumerate(block.text.split(b"\n")[:-1], block.first_line)
 
 
 def text_lines(source: Source, name: str, limits: Limits, form: str) -> Iterator[tuple[int, str]]:
-    """Every line that is not blank with its number, as text; `form` is the remedy of an empty file.
-
-    Raises:
-        LetorError: a line that is not UTF-8, or that a carriage return ends; see `blocks`.
-        DataError: no line; see `blocks`.
-    """
+    """Every line that is not blank, with its number; `form` is the remedy of an empty file."""
     empty = True
     for at, line in lines(source, name, limits):
         if not line.strip():
@@ -229,11 +213,7 @@ def kind_of(head: bytes) -> str | None:
 
 
 def check_size(decoded: DecodedFile, total: int, name: str, limits: Limits) -> None:
-    """Refuse what grows beyond the limits.
-
-    Raises:
-        DataError: it does.
-    """
+    """Refuse what grows beyond the limits."""
     if total > limits.decoded_bytes:
         raise DataError(
             name, f"more than {limits.decoded_bytes:,} bytes of text", "Split the file."

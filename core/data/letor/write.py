@@ -132,11 +132,7 @@ def comment_of(text: bytes, document: bytes, place: str) -> bytes:
 
 
 def check_queries(names: Iterable[str], place: str) -> None:
-    """Refuse query ids that LETOR text cannot hold.
-
-    Raises:
-        DataError: there is one.
-    """
+    """Refuse query ids that LETOR text cannot hold."""
     for name in names:
         size = len(name.encode(errors="replace"))
         half = any("\ud800" <= letter <= "\udfff" for letter in name)  # of a pair: no text

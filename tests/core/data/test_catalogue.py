@@ -57,28 +57,6 @@ def test_changed_bytes_or_another_reading_are_another_data_set(fold, store, tmp_
     assert len({before.key, after.key, zeros.key}) == 3
 
 
-def test_folds_get_names_of_their_own(fold, store, tmp_path):
-    for number in (1, 2):
-        written(planted(queries=(6, 3, 3), seed=number, documents=5), tmp_path / f"k/Fold{number}")
-    artefacts = run_to_end(ingest(tmp_path / "k", "k", store))
-    assert len(artefacts) == 2
-    assert find("k-fold2", store).key == artefacts[1].key
-    assert find("k", store).key == find(str(tmp_path / "k"), store).key == artefacts[0].key
-    assert find(str(tmp_path / "k" / "Fold1"), store).key == artefacts[0].key
-
-
-def test_one_file_is_split_by_query(fold, store, tmp_path):
-    write(fold.train, tmp_path / "one.txt")
-    reading = ReadingOptions(fractions=(0.5, 0.25, 0.25), seed=3)
-    (artefact,) = run_to_end(ingest(tmp_path / "one.txt", "one", store, reading))
-    opened = resolve("one", store)
-    parts = (opened.train, opened.valid, opened.test)
-    assert opened.train.queries == 3
-    assert sum(part.queries for part in parts) == 6
-    assert len({query for part in parts for query in part.query_ids}) == 6
-    assert artefact.recipe["seed"] == 3
-
-
 def test_named_files_and_a_group_file_beside_them(store, tmp_path):
     rows = "1 1:0.5\n0 1:0.1\n2 1:0.9\n"
     for part in ("train", "test"):

@@ -97,16 +97,11 @@ FEW = "docid,title\nd1,a\n"
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("", "side: neither Parquet nor"),
         ("docd,title\nd1,a\n", "no column docid; its columns are 'docd', 'title'"),
         ("docid,titel\nd1,a\n", "no column title nor url nor snippet; its columns"),
-        ("docid,words\n1,a\n", "nor snippet; its columns are 'docid', 'words'"),
-        (FEW + "d1,a,b\n", "side: .*row 2 has 3 cells, where 2 are due"),
-        (FEW + 'd2,"b\n', "side: .*EOF inside string starting at row 1"),
         (FEW + "d1,b\nd2,c\nd2,d\n", "side: row 2 is a second document of 'd1'. Leave one"),
         (FEW + " ,b\n", "side: row 2 has no docid. Leave one row"),
         ('{"docid": "d1", "title": "a"}\n[]\n', "side: .*line 2 is no object"),
-        ("PAR1 nothing", "a damaged table"),
         ("docid,title\nother,a\n", "knows none of the 12 documents of own.*: d0, d1"),
     ],
 )

@@ -202,14 +202,6 @@ def test_published_facts():
     assert found(findings, "huge-features").severity == "warning"
 
 
-def test_better_first_counts_pairs_of_each_query_and_of_no_other():
-    dataset = make(np.zeros((8, 1)), [2, 0, 1, 1, 1, 0, 1, 2], [3, 2, 0, 3])
-    shares = doctor_counts.better_first(dataset.labels, dataset.offsets)
-    assert shares[[0, 3]].tolist() == [2 / 3, 0.0]
-    assert np.isnan(shares[[1, 2]]).all()
-    assert len(shares) == 4
-
-
 LITTLE, SOME, AWAY = "reveals little or no", "reveals some", "reveals relevance"
 
 

@@ -237,14 +237,6 @@ def test_no_text_is_a_formula_in_a_spreadsheet(first):
         assert found["value"].tolist() == [-1.5, 0.0, 2.0]
 
 
-def test_csv_of_a_set_escapes_its_ids(tmp_path):
-    part = replace(FOLD.test, query_ids=("=1+1", "-2", "@x", "ok"), fingerprint="")
-    frames.write_table({"test": part}, tmp_path / "out.csv", "csv")
-    found = pd.read_csv(tmp_path / "out.csv", dtype={"query": str})
-    assert found["query"].unique().tolist() == ["'=1+1", "-2", "'@x", "ok"]
-    assert found["label"].tolist() == part.labels.tolist()
-
-
 @pytest.mark.parametrize("kind", ["tex", "md"])
 def test_a_line_break_in_a_cell_ends_no_row(kind):
     frame = pd.DataFrame({"a\nb": ["x\r\ny \N{LINE SEPARATOR}z", "w"]})
