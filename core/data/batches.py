@@ -115,14 +115,7 @@ def on_device(
     labels: Float32[np.ndarray, " candidates"],
     device: str = "cpu",
 ) -> HeldLists:
-    """Lists with the features and labels of their candidates, put on a device.
-
-    Args:
-        lists: the lists; only their bounds and ranks are read.
-        features: one row a candidate, in the order of `lists.rows`.
-        labels: one label a candidate.
-        device: a torch device.
-    """
+    """Lists with the features and labels of their candidates, put on a device."""
     source = torch.arange(len(lists.rows) + 1, device=device)
     return _held(lists, with_slot(features).to(device), source, with_slot(labels).to(device))
 
@@ -130,13 +123,7 @@ def on_device(
 def reheld(
     lists: CandidateLists, features: Features, source: Int64[np.ndarray, " candidates"]
 ) -> HeldLists:
-    """Lists whose candidates show rows of a tensor that is held already; labels are zeros.
-
-    Args:
-        lists: the lists; only their bounds and ranks are read.
-        features: what is known of each source document; the last row is the padding's.
-        source: for each candidate its row of `features`.
-    """
+    """Lists whose candidates show rows of a tensor, the last one padding; labels are zeros."""
     slots = np.append(source, len(features) - 1)
     labels = torch.zeros(len(slots), device=features.device)
     return _held(lists, features, torch.from_numpy(slots).to(features.device), labels)
@@ -193,10 +180,6 @@ def tied_blocks(lists: CandidateLists) -> Int64[np.ndarray, "candidates rankings
 def scoring_plan(lengths: Lengths, budget: int) -> Iterator[Chosen]:
     """Groups of lists to be scored together, longest first; lists without documents are left out.
 
-    Args:
-        lengths: candidates of each list.
-        budget: padded documents a batch, at most (a longer list is a batch of its own).
-
     >>> [group.tolist() for group in scoring_plan(np.array([2, 40, 0, 40, 3]), 80)]
     [[1, 3], [4, 0]]
     """
@@ -213,12 +196,6 @@ def training_plan(
 
     Lists of one length are shuffled; others are sorted by their length times a random factor in
     [1, 1.2) before they are cut into batches, and the batches are shuffled.
-
-    Args:
-        lengths: candidates of each list.
-        chosen: the epoch's lists; one that occurs twice is seen twice.
-        limits: largest numbers of lists and of padded documents per batch.
-        generator: decides the shuffle.
     """
     chosen = chosen[lengths[chosen] > 0]
     keys = lengths[chosen] * generator.uniform(1.0, LENGTH_JITTER, len(chosen))

@@ -18,7 +18,6 @@ from typing import Any
 from shuffleproof.core.data import (
     display_texts,
     document_tables,
-    document_texts,
     layout,
     mapped_file,
 )
@@ -51,7 +50,7 @@ class ReadingOptions:
     # of the queries for train, validation and test where one file is split
     fractions: tuple[float, float, float] = FRACTIONS
     seed: int = 0  # of that split
-    # a side file of what documents say (`core.data.document_texts`); None: not known
+    # a side file of what documents say (`core.data.display_texts`); None: not known
     texts: Path | None = None
     # names of a table's columns by what they hold (query, label, document), where they
     # are none of the usual ones
@@ -67,15 +66,9 @@ def ingest(
 ) -> Generator[Progress, None, list[Artefact]]:
     """Read files into the store and give them a name; K folds get `name-fold1` … `name-foldK`.
 
-    Where one fold is wanted, the bare name then means the first of them; see `find`.
-
-    Args:
-        place: a file to split, a folder of parts or folds (see `layout`), a zip archive of such
-            a folder, or named files.
-        name: of the data set; None: none, it has only its key.
-        store: destination.
-        reading: options.
-        fold: only this one of several, from 1 on; it gets the bare name.
+    Where one fold is wanted, the bare name then means the first of them; see `find`. A place is a
+    file to split, a folder of parts or folds, a zip archive of one, or named files; `fold` is the
+    number of the only one that is stored, under the bare name.
 
     Raises:
         LetorError, DataError: malformed files; nothing is stored.
@@ -235,7 +228,7 @@ def _store_fold(
         )  # fmt: skip
         fold, notes = loaded.fold, loaded.notes
         if reading.texts is not None:
-            fold, note = document_texts.with_texts(fold, reading.texts)
+            fold, note = display_texts.with_texts(fold, reading.texts)
             notes = (*notes, note)
         datasets = fold.parts.values()
         holds = {

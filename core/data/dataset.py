@@ -136,11 +136,7 @@ class RankingDataset:
         return np.unpackbits(self.absent[rows], axis=1, count=count).astype(bool)
 
     def feature_label(self, feature_id: int) -> str:
-        """Label of a feature: its id, and its name where it has one.
-
-        Raises:
-            ValueError: the data set has no feature of that id.
-        """
+        """Label of a feature: its id, and its name where it has one."""
         if self.feature_names is None:
             return str(feature_id)
         return f"{feature_id} ({shown(self.feature_names[self.feature_ids.index(feature_id)])})"

@@ -45,12 +45,8 @@ def interval(
 
     Wilson's interval is of a number of trials. Shares of queries vary less than single trials do,
     so a query counts as as many trials as its variance says, and as one where all are equal.
-    Student's quantile replaces the normal one.
-
-    Args:
-        shares: of at least two queries.
-        distance: of the mean from chance, to be seen with power 80 % at level 5 %.
-        intervals: computed together; each error rate is divided by it (Bonferroni).
+    Student's quantile replaces the normal one. The distance is to be seen with power 80 % at level
+    5 %; error rates are divided by the number of intervals (Bonferroni).
 
     >>> [round(number, 3) for number in interval(np.array([0.4, 0.5, 0.6, 0.7]), 0.1)]
     [0.55, 0.353, 0.733, 15]

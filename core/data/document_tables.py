@@ -51,11 +51,7 @@ def has_parts(path: Path) -> bool:
 
 
 def parts_in(path: Path) -> set[str]:
-    """The parts that the rows of a table say.
-
-    Raises:
-        DataError: it is damaged or names other parts, or rows of a part are lacking.
-    """
+    """The parts that the rows of a table say."""
     found, row = set[str](), 1
     for batch in tables.batches(path, str(path), [PART]):
         cells = list(batch.columns[PART])
@@ -72,18 +68,7 @@ def parts_in(path: Path) -> set[str]:
 def rows_of(
     path: Path, name: str, columns: Mapping[str, str], part: str | None, *, gaps: bool
 ) -> Iterator[DocumentRows]:
-    """The rows of a table, some thousands at a time.
-
-    Args:
-        path: of the table, plain or packed.
-        name: what errors call it.
-        columns: names of the columns of query, label and document, where they are none of NAMES.
-        part: rows of other parts are passed over, where a column says parts; None: none are.
-        gaps: whether features may have empty cells.
-
-    Raises:
-        DataError: it is damaged, or no table of documents.
-    """
+    """The rows of a table, some thousands at a time."""
     from shuffleproof.core.data.frames import COMMENT, NAMES, rows_of_frame  # noqa: PLC0415 (pandas)
 
     size, lists = path.stat().st_size, False

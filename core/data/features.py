@@ -52,11 +52,7 @@ class Normalisation:
     table: Table
 
     def apply(self, features: Features, offsets: Bounds) -> Features:
-        """The normalised features; the ones given stay as they are.
-
-        Raises:
-            ShapeError: not as many features as were fitted.
-        """
+        """The normalised features; the ones given stay as they are."""
         if features.shape[1] != self.table.shape[1]:
             columns, fitted = features.shape[1], self.table.shape[1]
             raise ShapeError("features", f"{columns} columns", f"{fitted}, as when fitted")
@@ -108,9 +104,6 @@ class Normalisation:
 
 def fit(kind: str, dataset: RankingDataset) -> Normalisation:
     """Fit a normalisation on a data set, which should be the training part.
-
-    Raises:
-        UnknownNameError: no normalisation of that kind.
 
     >>> data = RankingDataset(np.array([[1], [3]], np.float32), np.zeros(2, np.float32),
     ...                       np.array([0, 2]), ("q",), (1,))

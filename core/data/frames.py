@@ -11,17 +11,18 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from csv import QUOTE_MINIMAL, QUOTE_NONNUMERIC
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float32
 
-from shuffleproof.core.data import csv_text, ragged
+from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset, names_of_ids
 from shuffleproof.core.data.letor.write import check_queries, comment_of, whole_file, write
 from shuffleproof.core.data.text import TextColumn
@@ -33,6 +34,7 @@ from shuffleproof.core.errors import (
     quoted,
     shown,
 )
+from shuffleproof.core.numerals import NUMBER
 from shuffleproof.core.parameters import parts_of
 
 NAMES: Mapping[str, tuple[str, ...]] = {
@@ -49,6 +51,9 @@ RESERVED = ("part", COMMENT, *(name for names in NAMES.values() for name in name
 _CALLED = re.compile(r"feature_([1-9][0-9]{0,8})")
 PARTS = ("train", "valid", "test")
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What spreadsheets take the first letter of a formula for."""
+
 Frames = pd.DataFrame | Mapping[str, pd.DataFrame]
 
 ROWS = 1 << 15  # Rows that are turned into text or columns at a time
@@ -61,14 +66,7 @@ def files_of(
 ) -> Iterator[dict[str, Path]]:
     """The frames as files, until the block ends: `whole`, or `train`, `valid` and `test`.
 
-    Args:
-        frames: one, which is split by queries; or three by part.
-        columns: what query, label and document ids are called, where it is none of NAMES.
-        gaps: features may have empty cells, which are written as NULL.
-
-    Raises:
-        ParameterError: parts or columns of other names.
-        DataError: what no data set is made of: no label, text among features, an empty cell.
+    `columns` names those of query, label and document; gaps of features are written as NULL.
     """
     parts = {"whole": frames} if isinstance(frames, pd.DataFrame) else dict(frames)
     if set(parts) not in ({"whole"}, set(PARTS)):
@@ -329,12 +327,38 @@ def write_table(parts: Parts, path: Path, kind: str) -> None:
             return
         for at, frame in enumerate(frames):
             if kind == "csv":
-                text = csv_text.csv(frame, header=at == 0)
+                text = csv(frame, header=at == 0)
             else:
                 rows = frame.itertuples(index=False, name=None)
                 objects = (dict(zip(frame.columns, row, strict=True)) for row in rows)
                 text = "".join(json.dumps(one) + "\n" for one in objects)
             file.write(text.encode())
+
+
+def csv(frame: pd.DataFrame, *, header: bool = True) -> str:
+    r"""A frame as CSV text whose cells no spreadsheet takes for formulas; numbers stay numbers.
+
+    A text, or a column's name, that starts with = + - @, a tab or a carriage return and is no
+    number gets an apostrophe in front, which spreadsheets do not show. Where a text holds a
+    carriage return, which would end a row, all texts are quoted.
+
+    >>> csv(pd.DataFrame({"query": ["=1+1", "-3", "q"], "value": [-1.5, 0.0, 2.0]}))
+    "query,value\n'=1+1,-1.5\n-3,0.0\nq,2.0\n"
+    """
+    safe = frame.rename(columns=_plain_cell)
+    returns = any("\r" in str(name) for name in frame.columns)
+    for place in range(safe.shape[1]):
+        column = safe.iloc[:, place]
+        if not pd.api.types.is_numeric_dtype(column):
+            returns |= any(isinstance(cell, str) and "\r" in cell for cell in column)
+            safe.isetitem(place, [_plain_cell(cell) for cell in column])
+    quoting: Literal[0, 2] = QUOTE_NONNUMERIC if returns else QUOTE_MINIMAL
+    return safe.to_csv(index=False, header=header, lineterminator="\n", quoting=quoting)
+
+
+def _plain_cell(cell: Any) -> Any:
+    risky = isinstance(cell, str) and cell.startswith(FORMULA) and not NUMBER.fullmatch(cell)
+    return f"'{cell}" if risky else cell
 
 
 def _frames(parts: Parts) -> Iterator[pd.DataFrame]:

@@ -220,6 +220,7 @@ def _rotations(folder: Path, numbered: dict[int, Path]) -> tuple[Parts, ...]:
             f"LETOR's fold {first + 1} of {FOLDS}: {stems[0]}, {stems[1]} and {stems[2]} train, "
             f"{stems[3]} validates, {stems[4]} tests."
         )
-        test, valid = (rotated[4],), (rotated[3],)
-        folds.append(Parts(f"Fold{first + 1}", tuple(rotated[:3]), valid, test, note=note))
+        folds.append(
+            Parts(f"Fold{first + 1}", tuple(rotated[:3]), (rotated[3],), (rotated[4],), note=note)
+        )
     return tuple(folds)

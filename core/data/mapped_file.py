@@ -64,11 +64,7 @@ def save(dataset: RankingDataset, path: Path) -> None:
 
 
 def open_(path: Path) -> RankingDataset:
-    """Open a data set that `save` wrote; its arrays are the file's pages, read when touched.
-
-    Raises:
-        DataError: there is no such file, or it is damaged or of another kind.
-    """
+    """Open a data set that `save` wrote; its arrays are the file's pages, read when touched."""
     arrays, about = open_mapped(path)
     try:
         columns = text_columns(arrays, about["blobs"])
@@ -184,11 +180,7 @@ def write(path: Path, arrays: Arrays, about: Mapping[str, str]) -> None:
 
 
 def open_mapped(path: Path, form: str = FORMAT) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """The arrays of a file that `write` wrote, memory-mapped, and the texts about them.
-
-    Raises:
-        DataError: there is no such file, it is damaged, or its `format` is another.
-    """
+    """The arrays of a file that `write` wrote, memory-mapped, and the texts about them."""
     try:
         with path.open("rb") as file:
             pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

@@ -108,11 +108,6 @@ def same_length(offsets: Bounds) -> Iterator[int | Int64[np.ndarray, "segments l
 def falling_order(offsets: Bounds, scores: Values, ties: Places | None = None) -> Places:
     """Element indexes that put each segment in falling order of score.
 
-    Args:
-        offsets: bounds of the segments.
-        scores: sort key; NaN comes last.
-        ties: second key, rising; without it, equal scores keep their order.
-
     >>> falling_order(np.array([0, 3, 5]), np.array([1.0, 3.0, 3.0, 0.0, 9.0])).tolist()
     [1, 2, 0, 4, 3]
     """

@@ -9,6 +9,7 @@ import pytest
 from shuffleproof.core import search_space, tuning
 from shuffleproof.core.answers.trained_rankers import trained_on
 from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.data import layout
 from shuffleproof.core.data.catalogue import resolve
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.errors import ArtefactError, DivergedError, ParameterError, UsageError

@@ -35,8 +35,8 @@ from shuffleproof.core.data.letor.chunks import (
     MatrixLimit,
     Reading,
     documents_in,
+    group_sizes,
 )
-from shuffleproof.core.data.letor.errors import group_sizes
 from shuffleproof.core.data.letor.kernel import FAULTS, LARGEST
 from shuffleproof.core.data.letor.stream import START, Limits, MissingCells, Source, blocks
 from shuffleproof.core.data.letor.write import NAMES_LINE
@@ -149,14 +149,9 @@ class LetorTable:
     ) -> Generator[int, None, None]:
         """Append the rows of a file; yields the bytes of the file, as stored, read so far.
 
-        A query id met in a file before is the same query.
-
-        Args:
-            path: LETOR text, plain or compressed (.gz .bz2 .xz .zip, by content), or a table.
-            groups: LightGBM's group file: the number of rows of each query, one a line; the rows
-                then carry no `qid`, and queries are named 1, 2, ….
-            name: what errors call the file; its path by default.
-            part: the part whose rows are read, where a column of a table says parts; None: all.
+        A query id met in a file before is the same query. A group file (LightGBM's) has the number
+        of rows of each query a line; rows then carry no `qid`. With a part, rows of a table that
+        say another part are passed over.
 
         Raises:
             LetorError: a malformed line, or the first twenty (`BadLinesError`).
@@ -286,10 +281,7 @@ class LetorTable:
     def parsed_parts(self, split: Split, fillers: Fillers | None = None) -> list[ParsedLetor]:
         """The data set in parts by query, which are views of one matrix; ends the table.
 
-        Args:
-            split: queries of each part; notes come with the first part.
-            fillers: values of the missing cells of each column; by default as the present cells
-                of the first part have it, then to be read from `fillers`.
+        Without fillers, missing cells become what the first part has it, then in `fillers`.
         """
         self._append_waiting()
         parts = split(len(self._queries))

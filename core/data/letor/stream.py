@@ -232,11 +232,7 @@ def check_size(decoded: DecodedFile, total: int, name: str, limits: Limits) -> N
 def unpacked_file(source: Source, name: str, *, seekable: bool = False) -> Iterator[DecodedFile]:
     """Decompressed stream of a file, by its first bytes and not by its name.
 
-    Args:
-        source: the file.
-        name: what errors call it.
-        seekable: whether a packed table is copied into memory, so that any place of it can be
-            read; for processes whose memory is limited, which ends a decompression bomb.
+    With `seekable`, a packed table is copied into memory, which only a limited process may do.
 
     Raises:
         DataError: it cannot be read, or is damaged.

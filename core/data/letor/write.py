@@ -30,14 +30,8 @@ def write(dataset: RankingDataset, path: Path, *, names: bool = False, finite: b
     """Write a data set as LETOR text, gzipped where the name ends in .gz.
 
     Rows have the order of the source. Every cell is written, zeros too, but those that the source
-    left out. Comments are written too, with the document id in front if they lack it.
-
-    Args:
-        dataset: the data set.
-        path: of the file.
-        names: whether a first line names the features 1, 2, …, where they have names.
-        finite: whether features must be finite; else NaN is written as NULL, and infinite ones as
-            a number that float32 does not hold.
+    left out. Comments are written too, with the document id in front if they lack it. `names` adds
+    a first line with the names of features 1, 2, …. If features need not be finite, NaN is NULL.
 
     Raises:
         DataError: an id or comment that a line of LETOR text cannot hold, a value that is not

@@ -11,6 +11,7 @@ from shuffleproof.core.data import features as normalising
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.features import NORMALISATIONS, Normalisation, fit
 from shuffleproof.core.errors import ShapeError, UnknownNameError
+from tests.core.data.test_doctor import make
 
 KINDS = sorted(NORMALISATIONS)
 FITTED = sorted(set(KINDS) - {"none"})
@@ -19,15 +20,7 @@ HUGE = float(np.finfo(np.float32).max)
 
 
 def dataset(features: np.ndarray, lengths: list[int] | None = None) -> RankingDataset:
-    features = np.asarray(features, dtype=np.float32)
-    lengths = lengths or [len(features)]
-    return RankingDataset(
-        features,
-        np.zeros(len(features), np.float32),
-        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        tuple(str(query) for query in range(len(lengths))),
-        tuple(range(1, features.shape[1] + 1)),
-    )
+    return make(features, np.zeros(len(features)), lengths or [len(features)])
 
 
 def normalised(kind: str, train: RankingDataset, other: RankingDataset | None = None) -> np.ndarray:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from shuffleproof.core.cli.arguments import main
-from shuffleproof.core.data import catalogue, csv_text, document_tables, frames, layout, source
+from shuffleproof.core.data import catalogue, document_tables, frames, layout, source
 from shuffleproof.core.data import tables as data_tables
 from shuffleproof.core.data.letor.read import check_start
 from shuffleproof.core.data.letor.write import write
@@ -230,7 +230,7 @@ def test_a_packed_file_is_letor_text_or_refused(exported, tmp_path, folder, caps
 def test_no_text_is_a_formula_in_a_spreadsheet(first):
     text = f"{first}cmd|' /C calc'!A0"
     frame = pd.DataFrame({text: [text, "-3", "q"], "value": [-1.5, 0.0, 2.0]})
-    for written in (csv_text.csv(frame), table_text.exact(frame, "csv").decode()):
+    for written in (frames.csv(frame), table_text.exact(frame, "csv").decode()):
         found = pd.read_csv(io.StringIO(written, newline=""), dtype={0: str})
         assert list(found.columns) == [f"'{text}", "value"]
         assert found.iloc[:, 0].tolist() == [f"'{text}", "-3", "q"]
