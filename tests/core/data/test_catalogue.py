@@ -10,7 +10,7 @@ import pytest
 from shuffleproof.core.data.catalogue import ReadingOptions, find, ingest, resolve
 from shuffleproof.core.data.layout import Parts
 from shuffleproof.core.data.letor.write import write
-from shuffleproof.core.errors import ArtefactError, DataError, LetorError
+from shuffleproof.core.errors import ArtefactError, DataError
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.workbench import run_to_end
 from tests.synthetic import planted
@@ -70,15 +70,6 @@ def test_named_files_and_a_group_file_beside_them(store, tmp_path):
     (tmp_path / "rank.train.query").write_text("1\n2\n")
     (other,) = run_to_end(ingest(parts, "rank", store))
     assert other.facts["parts"]["test"]["queries"] == 2
-
-
-def test_a_bad_file_leaves_nothing(store, tmp_path):
-    bad = tmp_path / "bad.txt"
-    bad.write_text("1 qid:1 1:0.5\n1 qid:2 1:half\n")
-    with pytest.raises(LetorError, match=r"bad\.txt:2"):
-        run_to_end(ingest(bad, "bad", store))
-    assert list(store.artefacts()) == []
-    assert store.names() == {}
 
 
 def test_a_device_that_never_ends_is_refused_unread(store):

@@ -1,7 +1,6 @@
 """Side files of what documents and queries are called: read, refused by line, kept by content."""
 
 import json
-from itertools import product
 
 import pandas as pd
 import pytest
@@ -140,12 +139,3 @@ def test_shell_and_python_take_side_files_with_the_data_or_later(data, tmp_path,
     assert any("1 of 6 queries have a text" in note for note in opened.notes)
     texts = display_texts.find(artefact.facts["fingerprint"], store)
     assert (len(texts.documents), len(texts.queries)) == (2, 1)
-
-
-@pytest.mark.parametrize(
-    ("scheme", "host"),
-    [*product(["http", "https", "HTTPS", "ftp", "data", ""], ["e.org/a", ""])],
-)
-def test_only_addresses_of_the_web_are_kept(scheme, host):
-    expected = scheme.lower() in {"http", "https"} and bool(host)
-    assert display_texts.is_web(f"{scheme}://{host}") is expected

@@ -151,15 +151,3 @@ def test_wrong_uses_are_told(drawn):
         fit("minmax", drawn)
     with pytest.raises(ShapeError, match="5, as when fitted"):
         fit("z-score", drawn).apply(drawn.features[:, :3], drawn.offsets)
-
-
-def test_what_is_not_finite_becomes_the_largest_number_or_zero():
-    block = np.array([[-np.inf, np.inf, np.nan, -1.5]], np.float32)
-    largest = float(np.finfo(np.float32).max)
-    assert normalising._doubles(block).tolist() == [[-largest, largest, 0.0, -1.5]]
-
-
-def test_queries_are_normalised_so_many_documents_at_once_or_one_larger_query(monkeypatch):
-    monkeypatch.setattr(normalising, "BLOCK_ROWS", 10)
-    blocks = normalising._query_blocks(np.array([0, 4, 10, 14, 32, 35]))
-    assert list(blocks) == [(0, 2), (2, 3), (3, 4), (4, 5)]

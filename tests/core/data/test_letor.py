@@ -46,14 +46,6 @@ def test_sparse_unordered_rows_comments_blank_lines_and_no_last_newline():
     assert list(data.doc_ids) == ["GX1", "", "GX3"]
 
 
-def test_line_ends_of_windows_change_nothing():
-    text = "# a header\n\n \n2 qid:7 1:0.5 2:3\n0 qid:7 1:1 \n1 qid:8 2:2 # GX1\n\t\n# the end\n"
-    ours, theirs = parsed(text).dataset, parsed(text.replace("\n", "\r\n")).dataset
-    assert ours.features.tolist() == [[0.5, 3], [1, 0], [0, 2]]
-    assert theirs.fingerprint == ours.fingerprint
-    assert list(theirs.comments) == list(ours.comments) == ["", "", " GX1"]
-
-
 def test_columns_are_the_ids_that_occur_zero_based_too():
     data = parsed("1 qid:1 5:1 9:2\n1 qid:1 0:3\n1 qid:2 12:4 0:1\n").dataset
     assert data.feature_ids == (0, 5, 9, 12)
