@@ -19,7 +19,7 @@ from torch import Tensor
 from shuffleproof.core.data.lists import CandidateLists
 
 Lengths: TypeAlias = Int64[np.ndarray, " lists"]
-Chosen: TypeAlias = Int64[np.ndarray, " chosen"]
+ListPlaces: TypeAlias = Int64[np.ndarray, " chosen"]
 Features: TypeAlias = Float[Tensor, "sources features"]
 Slots: TypeAlias = Int64[Tensor, " slots"]
 
@@ -89,7 +89,9 @@ class HeldLists:
             ):
                 yield self.batch(chosen, on_device)
 
-    def batch(self, chosen: Chosen, placed: Int64[Tensor, " chosen"] | None = None) -> ListBatch:
+    def batch(
+        self, chosen: ListPlaces, placed: Int64[Tensor, " chosen"] | None = None
+    ) -> ListBatch:
         """These lists padded to the longest of them."""
         if placed is None:
             placed = torch.from_numpy(chosen).to(self.starts.device)
@@ -177,7 +179,7 @@ def tied_blocks(lists: CandidateLists) -> Int64[np.ndarray, "candidates rankings
     return sizes
 
 
-def scoring_plan(lengths: Lengths, budget: int) -> Iterator[Chosen]:
+def scoring_plan(lengths: Lengths, budget: int) -> Iterator[ListPlaces]:
     """Groups of lists to be scored together, longest first; lists without documents are left out.
 
     >>> [group.tolist() for group in scoring_plan(np.array([2, 40, 0, 40, 3]), 80)]
@@ -190,7 +192,7 @@ def scoring_plan(lengths: Lengths, budget: int) -> Iterator[Chosen]:
 
 
 def training_plan(
-    lengths: Lengths, chosen: Chosen, limits: tuple[int, int], generator: np.random.Generator
+    lengths: Lengths, chosen: ListPlaces, limits: tuple[int, int], generator: np.random.Generator
 ) -> list[Int64[np.ndarray, " batch"]]:
     """An epoch's batches: lists of similar length together, drawn and ordered at random.
 
@@ -205,7 +207,7 @@ def training_plan(
 
 def _cut_into_batches(
     order: Int64[np.ndarray, " ordered"], lengths: Lengths, limits: tuple[int, int], waste: float
-) -> Iterator[Chosen]:
+) -> Iterator[ListPlaces]:
     """Cut an order of lists into runs, each as long as the limits and the total waste allow."""
     most_lists, budget = limits
     start = padded_before = real_before = 0

@@ -25,9 +25,8 @@ from shuffleproof.core.words import counted
 
 KIND = "display-texts"
 STORED, FORMAT = "texts.safetensors", "shuffleproof-texts-1"
-MOST_BYTES = 1 << 30
+MOST_BYTES, MOST_TEXT = 1 << 30, 1 << 35  # of display texts, of texts of documents
 MOST_TOLD = 5  # Rows and columns that a sentence names
-MOST_TEXT = 1 << 35  # bytes of the texts of documents
 DOCUMENT, TEXT = "document", "text"
 TEXT_REMEDY = (
     'Give it the columns document and text, or one {"document": …, "text": …} a line; ids as the '
@@ -89,10 +88,7 @@ def read_side_file(path: Path, kind: str) -> SideFile:
 def attach(
     data: Artefact, store: Store, files: Sequence[SideFile]
 ) -> tuple[Artefact, tuple[str, ...]]:
-    """Store side files with a data set; texts of the other kind do not change.
-
-    Returns:
-        Stored texts, and notes on rows that did not fit.
+    """Store side files with a data set, texts of the other kind as before; and notes on misfits.
 
     Raises:
         DataError: the documents have no ids, or a file knows none of the ids.
@@ -157,7 +153,13 @@ def _all_of(fingerprint: str, store: Store) -> list[Artefact]:
 
 
 def _open_texts(artefact: Artefact) -> dict[str, pd.DataFrame]:
-    """Stored texts by kind."""
+    """Stored texts by kind; earlier versions stored tables, and an archive may hold anything."""
+    old = {kind: artefact.path / f"{kind}.parquet" for kind in SHAPES}
+    if not (artefact.path / STORED).exists():
+        return {
+            kind: _frame(tables.read_table(old[kind], str(old[kind])), shape)
+            for kind, shape in SHAPES.items()
+        }
     arrays, _ = mapped_file.open_mapped(artefact.path / STORED, FORMAT)
 
     def column(name: str) -> list[str]:

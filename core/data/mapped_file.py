@@ -122,11 +122,7 @@ def save_fold(fold: Fold, directory: Path) -> None:
 
 
 def open_fold(directory: Path) -> Fold:
-    """Open what `save_fold` wrote.
-
-    Raises:
-        DataError: something is missing, damaged, or belongs to another fold.
-    """
+    """Open what `save_fold` wrote; refused if a part is missing, damaged, or of another fold."""
     try:
         facts = json.loads((directory / "fold.json").read_text(encoding="utf-8"))
         expected = [facts["parts"][name] for name in PARTS]

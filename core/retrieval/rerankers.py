@@ -211,7 +211,7 @@ class RerankedRetriever:
         """Documents of one query in their new order."""
         if not len(documents) or self._windows.unread[words].all():
             return documents, scores
-        read, owners, _ = self._windows.of(EncodedTexts.known([words]))
+        read, owners, _ = self._windows.of(EncodedTexts.of_tokens([words]))
         head, rest = documents[: self.depth], scores[self.depth :]
         with torch.no_grad():
             query = self.network.vectors(torch.from_numpy(read), torch.from_numpy(owners), 1)

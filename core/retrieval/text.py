@@ -70,8 +70,8 @@ class EncodedTexts:
         return EncodedTexts(tokens, offsets_of(self.lengths[chosen]), self.unknown[chosen])
 
     @classmethod
-    def known(cls, texts: Sequence[np.ndarray]) -> "EncodedTexts":
-        """Texts of known tokens alone."""
+    def of_tokens(cls, texts: Sequence[np.ndarray]) -> "EncodedTexts":
+        """Texts of tokens, without unknown words."""
         tokens = np.concatenate([np.zeros(0, np.int32), *texts]).astype(np.int32)
         offsets = offsets_of(np.array([len(text) for text in texts], np.int64))
         return cls(tokens, offsets, np.zeros(len(texts), np.int32))

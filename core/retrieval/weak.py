@@ -156,7 +156,7 @@ def _drawn(
         else:
             start = int(draw.integers(0, max(1, len(terms) - length + 1)))
             queries.append(terms[start : start + length])
-    return EncodedTexts.known(queries)
+    return EncodedTexts.of_tokens(queries)
 
 
 def _bag(

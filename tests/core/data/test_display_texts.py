@@ -12,6 +12,7 @@ from shuffleproof.core.facade import studies
 from shuffleproof.core.library import cleaning
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.store.keys import key_of
 
 ROWS = [
     {"docid": "d0", "title": 'two\nlines, "quoted"', "url": "https://e.org/0", "snippet": "NA"},
@@ -139,3 +140,20 @@ def test_shell_and_python_take_side_files_with_the_data_or_later(data, tmp_path,
     assert any("1 of 6 queries have a text" in note for note in opened.notes)
     texts = display_texts.find(artefact.facts["fingerprint"], store)
     assert (len(texts.documents), len(texts.queries)) == (2, 1)
+
+
+def test_texts_that_an_earlier_version_stored_as_parquet_still_open(tmp_path):
+    store = Store(tmp_path / "store")
+    documents = pd.DataFrame({"docid": ["d0"], "title": ["A"], "url": [""], "snippet": ["x"]})
+    queries = pd.DataFrame({"qid": ["1"], "text": ["cats"], "tag": [""]})
+
+    def write(folder):
+        documents.to_parquet(folder / "documents.parquet")
+        queries.to_parquet(folder / "queries.parquet")
+
+    recipe = {"of": "f" * 64, "documents": "0", "queries": "1"}
+    key = key_of(display_texts.KIND, recipe)
+    store.add(key, recipe, write, {"fingerprint": "f" * 64, "notes": {}})
+    found = display_texts.find("f" * 64, store)
+    pd.testing.assert_frame_equal(found.documents.reset_index(), documents, check_dtype=False)
+    pd.testing.assert_frame_equal(found.queries.reset_index(), queries, check_dtype=False)
