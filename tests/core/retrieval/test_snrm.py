@@ -150,6 +150,7 @@ def test_drawn_windows_are_the_texts_own():
     words, owners, scale = windows.of(texts_of(range(50), [7, 8]), 10, 4, generator(0, "draw"))
     assert owners.tolist() == [0, 0, 0, 0, 1]
     assert (words[:4, 1] == words[:4, 0] + 1).all()
+    assert words[:4, 0].tolist() != [0, 1, 2, 3], "drawn"
     assert scale.tolist() == [0.25, 1.0]
 
 
