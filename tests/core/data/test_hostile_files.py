@@ -56,6 +56,7 @@ MALFORMED_LINES = {
     },
     "value hexadecimal": (GOOD + b"1 qid:1 1:0x1F\n", 3, "value that is not a number"),
     "1e400": (GOOD + b"1 qid:1 1:1e400\n", 3, "infinite value"),
+    "1.8e308": (GOOD + b"1 qid:1 1:1.8e308\n", 3, "infinite value"),
     "inf": (GOOD + b"1 qid:1 1:inf\n", 3, "infinite value"),
     "-Infinity": (GOOD + b"1 qid:1 1:-Infinity\n", 3, "infinite value"),
     "NULL": (GOOD + b"1 qid:1 1:NULL\n", 3, "NULL or NaN"),
