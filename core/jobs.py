@@ -112,7 +112,7 @@ def _check_judge(store: Store, parameters: Mapping[str, Any]) -> None:
 
 def _pinned(store: Store, kind: str, data: str) -> str | None:
     """The key of what a name means now; for what runs over folds, the keys of all of them."""
-    from shuffleproof.core.data.folds import folds_of  # noqa: PLC0415 (NumPy: only at submission)
+    from shuffleproof.core.data.layout import folds_of  # noqa: PLC0415 (NumPy: only at submission)
 
     if data in SHIPPED:
         return None

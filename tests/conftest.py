@@ -51,12 +51,12 @@ def main_module():
 @pytest.fixture
 def tables_read_here(monkeypatch):
     """Tables are read in this process: a guarded one takes a second to start."""
-    from shuffleproof.core.data import guarded
+    from shuffleproof.core.data import tables
 
-    def replies(arguments, _place, limits):
-        return guarded.replies(json.loads(json.dumps(arguments)), limits.memory)
+    def replies(arguments, _place, memory):
+        return tables.replies(json.loads(json.dumps(arguments)), memory)
 
-    monkeypatch.setattr(guarded, "_replies_of_process", replies)
+    monkeypatch.setattr(tables, "_replies_of_process", replies)
 
 
 @pytest.fixture(scope="session")

@@ -16,8 +16,7 @@ from shuffleproof.core.aggregate import kernels, scores
 from shuffleproof.core.aggregate.kemeny import kemeny
 from shuffleproof.core.aggregate.preferences import NEAR, Pairs, Preferences
 
-SHOWN = 10
-"""Number of reported worst cycles."""
+SHOWN = 10  # Number of reported worst cycles
 
 
 @dataclass(frozen=True)
@@ -254,10 +253,7 @@ def _share(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-Order = Int64[np.ndarray, " items"]
-
-
-def agreement_of(pairs: Pairs, order: Order) -> float | None:
+def agreement_of(pairs: Pairs, order: Int64[np.ndarray, " items"]) -> float | None:
     """The share of all weight that an order agrees with; None where there is none.
 
     A judged pair counts once, by the mean of its answers over both orders shown.

@@ -16,9 +16,7 @@ from shuffleproof.core.aggregate import kernels
 from shuffleproof.core.aggregate.preferences import Pairs
 from shuffleproof.core.errors import UnknownNameError
 
-AS_IS = "none"
-"""The preferences as they are, at level 0."""
-
+AS_IS = "none"  # The preferences as they are, at level 0
 Order = Int64[np.ndarray, " items"]
 
 
@@ -137,7 +135,7 @@ def _cycles(pairs: Pairs, level: float, draws: np.random.Generator, _: Order) ->
 def _adversarial_pairs(
     pairs: Pairs, level: float, _: np.random.Generator, best: Order
 ) -> list[Variant]:
-    budget = ceil(level * pairs.count - 1e-9)
+    budget = calls_at(level, pairs)
     place = np.empty(pairs.items, np.int64)
     place[best] = np.arange(pairs.items)
     gaps = kernels.margins(pairs.weights)

@@ -20,6 +20,7 @@ from shuffleproof.core.aggregate.oracle import PaidPairs
 from shuffleproof.core.aggregate.registry import Terms
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError, UsageError, quoted
+from shuffleproof.core.parameters import CheckedParameters, parameter
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
@@ -31,9 +32,7 @@ ALL, SAMPLED = "all", "sampled"
 ORDERS = ("both", "one")
 LISTS: Mapping[str, Any] = {"initial": ("file-order",), "depth": 40}
 """Default recipe of the judged lists: fields of `ListRecipe`."""
-FOLDER = "judgments"
-"""Of the store: answers by the content of their questions."""
-
+FOLDER = "judgments"  # Of the store: answers by the content of their questions
 Question = tuple[int, int, int]
 """A query and two of its documents by their places, the one shown first before the other."""
 
@@ -95,37 +94,23 @@ class Material:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Choice of pairs and terms of asking.
+class Plan(CheckedParameters):
+    """Choice of pairs and terms of asking."""
 
-    Attributes:
-        pairs: `all`, `sampled`, or an aggregator, which asks for those that it wants.
-        calls: answers that are wanted, those that are there already among them; None: no limit.
-        orders: both orders of the two documents, or one, which is drawn for each pair.
-        seed: of what is drawn.
-        top: ranks that an aggregator wants; None: all.
-        jobs: calls at the same time.
-        retries: calls that are made again where one fails.
-        wait: seconds before the first of them, twice as many before the next.
-    """
-
-    pairs: str = SAMPLED
-    calls: int | None = None
-    orders: str = "both"
-    seed: int = 0
-    top: int | None = None
-    jobs: int = 1
-    retries: int = 3
-    wait: float = 0.5
+    pairs: str = parameter(SAMPLED, "`all`, `sampled`, or an aggregator, which asks for its pairs")
+    calls: int | None = parameter(None, "wanted answers, old ones among them; None: all", low=1)
+    orders: str = parameter(
+        "both", "both orders of two documents, or one, which is drawn for each pair", choices=ORDERS
+    )
+    seed: int = parameter(0, "of what is drawn")
+    top: int | None = parameter(None, "ranks that an aggregator wants; None: all")
+    jobs: int = parameter(1, "calls at the same time", low=1)
+    retries: int = parameter(3, "calls that are made again where one fails", low=0)
+    wait: float = parameter(0.5, "seconds before the first of them, then doubled each time")
 
     def __post_init__(self) -> None:
         """Check what can be checked without the documents."""
-        if self.orders not in ORDERS:
-            raise ParameterError("orders", self.orders, "both or one")
-        for name, low in (("jobs", 1), ("retries", 0), ("calls", 1)):
-            value = getattr(self, name)
-            if value is not None and value < low:
-                raise ParameterError(name, value, f"a whole number from {low} on")
+        super().__post_init__()
         if self.pairs not in {ALL, SAMPLED}:
             registry.aggregator_named(self.pairs)
         elif self.pairs == SAMPLED and self.calls is None:
@@ -266,7 +251,10 @@ class Ledger:
     def note(self, question: Question, answer: Any) -> None:
         """Store an answer before the next call."""
         value = preference_of(answer)
-        entry = {"preference": value} if value is not None else {"malformed": _text(answer)}
+        entry: dict[str, Any] = {"preference": value}
+        if value is None:
+            content = answer.get("text", answer) if isinstance(answer, Mapping) else answer
+            entry = {"malformed": str(content)[:500].encode(errors="replace").decode()}
         self.records.put(self._digest(question), {"answer": entry}, {})
         self._file_answer(question, entry)
         self.newly_answered.add(question)
@@ -279,11 +267,6 @@ class Ledger:
     def _digest(self, question: Question) -> str:
         text = canonical_json({"judge": self.known_by, **self.material.for_judge(question)})
         return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
-
-
-def _text(answer: Any) -> str:
-    content = answer.get("text", answer) if isinstance(answer, Mapping) else answer
-    return str(content)[:500].encode(errors="replace").decode()
 
 
 JudgeWork = Generator[Progress, None, None]
@@ -338,22 +321,19 @@ def ask_plan(
         for query, documents in enumerate(material.documents)
         for terms in [Terms(share, plan.seed, plan.top)]
     }
-    first_couples = {query: next(work, None) for query, work in works.items()}
-    couples_by_query = {
-        query: couples for query, couples in first_couples.items() if couples is not None
-    }
+    wanted = {query: next(work, None) for query, work in works.items()}
     complete = True
-    while couples_by_query:
+    while wanted := {query: pairs for query, pairs in wanted.items() if pairs is not None}:
         yield from ask(
             [
                 question
-                for query, couples in couples_by_query.items()
+                for query, couples in wanted.items()
                 for pair in couples.tolist()
                 for question in plan.questions(material, query, pair)
             ]
         )
-        following = {}
-        for query, couples in couples_by_query.items():
+        following: dict[int, np.ndarray | None] = {}
+        for query, couples in wanted.items():
             weights, whole = _weights(plan, ledger, query, couples)
             if not whole:
                 complete = False
@@ -362,7 +342,7 @@ def ask_plan(
                 following[query] = works[query].send(weights)
             except StopIteration as stop:
                 complete &= stop.value.complete
-        couples_by_query = following  # one round a call of `ask`: queries run side by side
+        wanted = following  # one round a call of `ask`: queries run side by side
     return complete
 
 

@@ -125,9 +125,7 @@ def material_of(lists: JudgedLists, fingerprint: str, store: Store) -> Material:
         fingerprint: of the data set, which its side files are filed under.
         store: where those are.
     """
-    side_texts = display_texts.find(fingerprint, store)
-    texts = {} if side_texts is None else dict(side_texts.queries["text"])
-    return Material.of(lists, {str(name): str(text) for name, text in texts.items()})
+    return Material.of(lists, display_texts.query_texts(fingerprint, store))
 
 
 def ask(

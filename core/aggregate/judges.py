@@ -25,7 +25,6 @@ JudgeInput: TypeAlias = Mapping[str, Any]
 
 WORDS: Mapping[str, float] = {"a": 1.0, "b": 0.0, "tie": 0.5}
 OFFERED = "SHUFFLEPROOF_JUDGES"
-AGAIN = "Answers are stored: the same command continues from there."
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class LiveJudge:
         Raises:
             DataError: no call succeeded.
         """
-        remedy = f"See that it runs. {AGAIN}"
+        remedy = "See that it runs. Answers are stored: the same command continues from there."
         return with_retries(lambda: self.call(shown), self.name, retries, wait, remedy)
 
 
@@ -93,7 +92,7 @@ def judge_of(judge: "str | Callable[..., Any]", name: str = "", timeout: float =
         return _of_function(judge, getattr(judge, "__qualname__", "function"), name)
     if judge.startswith(("http://", "https://")):
         check_address(judge, "judge")
-        return LiveJudge(name or judge, judge, _endpoint(judge, timeout))
+        return LiveJudge(name or judge, judge, lambda shown: post(judge, dict(shown), timeout))
     module, colon, function = judge.partition(":")
     if not (module and colon and function):
         raise UsageError(
@@ -117,7 +116,3 @@ def _of_function(function: Callable[..., Any], called: str, name: str) -> LiveJu
             raise FailedCallError(failure(error)) from error
 
     return LiveJudge(name or f"{called}{MARK}{digest[:DIGITS]}", digest, call)
-
-
-def _endpoint(address: str, timeout: float) -> Callable[[JudgeInput], Any]:
-    return lambda shown: post(address, dict(shown), timeout)

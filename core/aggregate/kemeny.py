@@ -19,9 +19,7 @@ from shuffleproof.core.seeds import generator
 
 SUBSETS = 20
 
-PACKINGS = 10
-"""Orders of removing cycles; the best bound counts."""
-
+PACKINGS = 10  # Orders of removing cycles; the best bound counts
 NEAR = 1e-6
 
 

@@ -17,28 +17,12 @@ from shuffleproof.core.compiled import compiled
 Weights = Float64[np.ndarray, "items items"]
 
 GRID = 2.0**40
-_TILE = 64
-TIED = 1e-9
-"""Potentials that are apart less are tied: thirds and tenths are no multiples."""
+TIED = 1e-9  # Potentials that are apart less are tied: thirds and tenths are no multiples
 
 
-@compiled()
-@no_type_check
-def margins(weights: np.ndarray) -> np.ndarray:
-    """w(i, j) − w(j, i) on the grid; 0 without a preference. In tiles that fit the cache."""
-    items = len(weights)
-    gaps = np.empty((items, items))
-    for top in range(0, items, _TILE):
-        for left in range(top, items, _TILE):
-            for i in range(top, min(top + _TILE, items)):
-                for j in range(max(left, i), min(left + _TILE, items)):
-                    # multiples add up exactly
-                    gap = np.rint((weights[i, j] - weights[j, i]) * GRID) / GRID
-                    if np.isnan(gap):
-                        gap = 0.0
-                    gaps[i, j] = gap
-                    gaps[j, i] = -gap
-    return gaps
+def margins(weights: Weights) -> Weights:
+    """w(i, j) − w(j, i) on the grid, whose multiples add up exactly; 0 without a preference."""
+    return np.nan_to_num(np.rint((weights - weights.T) * GRID) / GRID)
 
 
 def won(

@@ -7,7 +7,6 @@ are never bought again, and a budget ends the purchases, not the order.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -55,7 +54,9 @@ class PaidPairs:
         cls, weights: Float64[np.ndarray, "items items"], *, weigh: bool = False
     ) -> "PaidPairs":
         """All pairs paid for; `read` notes those that an aggregator reads."""
-        return cls(weights, _all_pairs(len(weights)), np.zeros(weights.shape, bool), weigh=weigh)
+        return cls(
+            weights, np.ones(weights.shape, bool), np.zeros(weights.shape, bool), weigh=weigh
+        )
 
     @property
     def items(self) -> int:
@@ -85,12 +86,6 @@ class PaidPairs:
         self.weights[rows, columns], self.weights[columns, rows] = answers.T
         # Also without an answer, so that the pair is not requested again
         self.paid[rows, columns] = self.paid[columns, rows] = True
-
-
-@lru_cache(maxsize=4)
-def _all_pairs(items: int) -> Bool[np.ndarray, "items items"]:
-    """All pairs of a number of items; shared, since paid pairs stay paid."""
-    return np.ones((items, items), bool)
 
 
 @dataclass

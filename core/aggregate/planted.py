@@ -15,17 +15,12 @@ from shuffleproof.core.seeds import generator
 
 NAME = "sample"
 QUERIES, JUDGES = 12, ("anna", "ben", "chloe")
-SIZES = (8, 10, 12, 16)
-"""Items of a query, in turn."""
-
+SIZES = (8, 10, 12, 16)  # Items of a query, in turn
 STEEP, FIRST = 3.0, 0.35
 """Slope of an answer's log odds in the difference of usefulness, and what the first is given."""
 
-GRADES = (0.35, 0.75)
-"""From which usefulness on an item has grade 1 and grade 2."""
-
-CIRCLE = 0.9
-"""How likely an answer about a pair of a planted circle keeps to it."""
+GRADES = (0.35, 0.75)  # From which usefulness on an item has grade 1 and grade 2
+CIRCLE = 0.9  # How likely an answer about a pair of a planted circle keeps to it
 
 
 @cache

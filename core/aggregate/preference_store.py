@@ -14,8 +14,7 @@ from shuffleproof.core.store.keys import ArtefactKey, file_digest, key_of
 from shuffleproof.core.store.manifest import Artefact
 
 KIND = "preferences"
-READER = 2
-"""Version of the reader, for the key: raise it when a file is read otherwise than before."""
+READER = 2  # Version of the reader, for the key: raise it when a file is read otherwise than before
 
 
 def ingest(

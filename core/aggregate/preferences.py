@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 FILE = "preferences.npz"
 ROWS = ("a", "b", "value", "votes", "judge", "first")
 NEAR = 1e-9
-UNKNOWN = -1
-"""No judge, or no first of the two, is known."""
+UNKNOWN = -1  # No judge, or no first of the two, is known
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,6 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float64
 
 from shuffleproof.core.aggregate.preferences import UNKNOWN, Preferences, built, labels_of, of_table
 from shuffleproof.core.data import tables, trec
@@ -52,16 +51,13 @@ from shuffleproof.core.errors import (
     shown,
 )
 from shuffleproof.core.numerals import number
+from shuffleproof.core.parameters import CheckedParameters, parameter
 from shuffleproof.core.words import counted
 
 TABLES = (PARQUET, ARROW, STREAM, JSON)
 LIMITS = Limits(line_bytes=1 << 24, decoded_bytes=1 << 35)
 COLUMNS = ("query", "a", "b", "preference", "votes", "judge", "first")
 FORMATS = ("pairs", "matrix", "rankings", "runs")
-DIRECTIONS = ("small", "large")
-REPEATS = ("error", "votes", "first", "last")
-NULLS = ("missing", "last")
-MALFORMED = ("error", "skip")
 FORM = "A line reads: query, a, b, or query, a, b, preference in [0, 1]."
 WORDS = {
     **dict.fromkeys(("a", "model_a", "a>b", "a>>b", "b<a", "b<<a"), 1.0),
@@ -79,9 +75,7 @@ OTHER_NAMES = {
 }
 """Names that our columns have in published battles, in sets of chosen answers, in TREC's files."""
 
-PROMPT = "prompt"
-"""The query's column beside `chosen`."""
-
+PROMPT = "prompt"  # The query's column beside `chosen`
 VERDICT = re.compile(
     r"(?:[^\[\]]*\bverdict\b(?! is not)[^\[\]]*)?\[\[([^\[\]]*)\]\]\.?\s*", re.IGNORECASE
 )
@@ -93,50 +87,41 @@ UNREADABLE = (
 )  # fmt: skip
 """Errors of NumPy at a damaged matrix."""
 
-ONE_QUERY = "all"
-"""The query of pairs whose table names none."""
-
+ONE_QUERY = "all"  # The query of pairs whose table names none
 LOG = re.compile(r"--- (\S+) (\S+) (\S+)\s*$")
 RESPONSE = "Response:"
-LONGEST = 500
-"""Letters of a line in an error message."""
+LONGEST = 500  # Letters of a line in an error message
 
 
 @dataclass(frozen=True)
-class PreferenceFormat:
-    """Options for reading preferences from files.
+class PreferenceFormat(CheckedParameters):
+    """Options for reading preferences from files."""
 
-    Attributes:
-        format: one of FORMATS; empty: by the files' ends.
-        direction: of rankings: is a small number the top, or a large one; empty: refused.
-        nulls: of rankings and runs: an item that a ranker lacks is missing, or below its last;
-            empty: refused where there are such.
-        repeats: a pair with two preferences: an error, both counted as votes, or one of them.
-        malformed: an answer that cannot be read: an error, or left out and counted.
-        columns: the files' names of our columns, where they are others.
-        values: preferences of words that are others than WORDS.
-        qrels: judgments (TREC): labels of items.
-    """
-
-    format: str = ""
-    direction: str = ""
-    nulls: str = ""
-    repeats: str = "error"
-    malformed: str = "error"
+    format: str = parameter("", "form of the files; empty: by their ends", choices=("", *FORMATS))
+    direction: str = parameter(
+        "", "numbers of the top in rankings; empty: refused", choices=("", "small", "large")
+    )
+    nulls: str = parameter(
+        "", "an item that a ranker lacks: missing, or below its last; empty: refused where there "
+        "are such", choices=("", "missing", "last"),
+    )  # fmt: skip
+    repeats: str = parameter(
+        "error", "a pair with two preferences: an error, both counted as votes, or one of them",
+        choices=("error", "votes", "first", "last"),
+    )  # fmt: skip
+    malformed: str = parameter(
+        "error", "unreadable answers: an error, or left out and counted", choices=("error", "skip")
+    )
     columns: Mapping[str, str] = field(default_factory=dict)
+    """Names of our columns in the files, where they are others."""
     values: Mapping[str, float] = field(default_factory=dict)
+    """Preferences of words that are others than WORDS."""
     qrels: Path | None = None
+    """Judgments (TREC): labels of items."""
 
     def __post_init__(self) -> None:
-        """Check that each is one of what there is."""
-        allowed = (
-            ("format", FORMATS), ("direction", DIRECTIONS), ("nulls", NULLS),
-            ("repeats", REPEATS), ("malformed", MALFORMED),
-        )  # fmt: skip
-        for name, choices in allowed:
-            value = getattr(self, name)
-            if value and value not in choices:
-                raise ParameterError(name, value, "one of " + ", ".join(choices))
+        """Check the options."""
+        super().__post_init__()
         for name in self.columns:
             if name not in COLUMNS:
                 raise UnknownNameError("column", name, COLUMNS)
@@ -316,7 +301,16 @@ def _once(frame: pd.DataFrame, repeats: str) -> tuple[pd.DataFrame, int]:
 
 def _matrix_answers(path: Path) -> Iterator[tuple[int, str, Answer]]:
     """The numbers of a matrix as answers; the row's item was shown first."""
-    values = _matrix_of(path)
+    try:  # mapped: a header that promises more than the file holds takes no memory
+        stored = np.load(path, mmap_mode="r", allow_pickle=False)
+    except UNREADABLE as error:
+        raise DataError(str(path), f"no NumPy matrix ({error})", MATRIX_FORM) from error
+    if not isinstance(stored, np.ndarray):
+        raise DataError(str(path), "an archive of matrices (.npz)", MATRIX_FORM)
+    if stored.ndim != 2 or stored.shape[0] != stored.shape[1] or stored.dtype.kind not in "fiub":
+        finding = f"an array of {stored.dtype} and shape {stored.shape}"
+        raise DataError(str(path), finding, MATRIX_FORM)
+    values = np.array(stored, dtype=np.float64)
     np.fill_diagonal(values, np.nan)
     bad = np.argwhere(~np.isnan(values) & ~((values >= 0) & (values <= 1)))
     if len(bad):
@@ -333,20 +327,6 @@ def _matrix_answers(path: Path) -> Iterator[tuple[int, str, Answer]]:
     for row, column in np.argwhere(np.isfinite(values)).tolist():
         value = float(values[row, column])
         yield 0, "", Answer(name, str(row), str(column), value, 1.0, "", "a", stated=True)
-
-
-def _matrix_of(path: Path) -> Float64[np.ndarray, "items items"]:
-    """The numbers of a matrix."""
-    try:  # mapped: a header that promises more than the file holds takes no memory
-        values = np.load(path, mmap_mode="r", allow_pickle=False)
-    except UNREADABLE as error:
-        raise DataError(str(path), f"no NumPy matrix ({error})", MATRIX_FORM) from error
-    if not isinstance(values, np.ndarray):
-        raise DataError(str(path), "an archive of matrices (.npz)", MATRIX_FORM)
-    if values.ndim != 2 or values.shape[0] != values.shape[1] or values.dtype.kind not in "fiub":
-        finding = f"an array of {values.dtype} and shape {values.shape}"
-        raise DataError(str(path), finding, MATRIX_FORM)
-    return np.array(values, dtype=np.float64)
 
 
 def answers(
@@ -396,8 +376,7 @@ def _columns_error(place: str, names: Sequence[str]) -> DataError:
     return DataError(place, finding, remedy)
 
 
-Rows = Iterator[tuple[int, str, list[str]]]
-"""Number, text and cells of every row."""
+Rows = Iterator[tuple[int, str, list[str]]]  # Number, text and cells of every row
 
 
 def _text_rows(path: Path, reading: PreferenceFormat) -> tuple[list[str], Rows]:
@@ -501,7 +480,8 @@ def _preference(  # noqa: PLR0911 (a line a form)
     """
     if text in reading.values:
         return reading.values[text], 1.0
-    verdict = _verdict(text)
+    ended = VERDICT.fullmatch(text)
+    verdict = ended[1].strip() if ended else text.strip("[] ")
     word = WORDS.get(verdict.casefold().replace("≫", ">>"))
     by_name = {b: 0.0, a: 1.0}.get(text, {b: 0.0, a: 1.0}.get(verdict))
     if word is not None:
@@ -520,16 +500,6 @@ def _preference(  # noqa: PLR0911 (a line a form)
     if not 0 <= value <= 1:
         return f"the preference {value:g} outside [0, 1] (a rank? then --format rankings)"
     return value, 1.0
-
-
-def _verdict(text: str) -> str:
-    """The verdict in double brackets that ends a text; else the text without brackets.
-
-    >>> [_verdict(text) for text in ("[[A]]", "My final verdict is: [[A=B]].", "Not [[A]].")]
-    ['A', 'A=B', 'Not [[A]].']
-    """
-    stated = VERDICT.fullmatch(text)
-    return stated[1].strip() if stated else text.strip("[] ")
 
 
 def _log_answers(path: Path) -> Iterator[tuple[int, str, Answer | str]]:

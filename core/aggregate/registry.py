@@ -15,18 +15,13 @@ from shuffleproof.core.aggregate import kernels, scores
 from shuffleproof.core.aggregate.kemeny import kemeny
 from shuffleproof.core.aggregate.oracle import Judge, Oracle, PaidPairs
 from shuffleproof.core.aggregate.preferences import Pairs
-from shuffleproof.core.errors import ParameterError, UnknownNameError
+from shuffleproof.core.errors import UnknownNameError
+from shuffleproof.core.parameters import CheckedParameters, parameter
 from shuffleproof.core.seeds import generator
 
-RUNS = 10
-"""Orders drawn by Multi-QuickSort and, of pairs, by reciprocal rank fusion."""
-
-WINDOW = 4
-"""Heads of each run that compete in Fuzzy-Merge."""
-
-FUSION = 60
-"""k of reciprocal rank fusion."""
-
+RUNS = 10  # Orders drawn by Multi-QuickSort and, of pairs, by reciprocal rank fusion
+WINDOW = 4  # Heads of each run that compete in Fuzzy-Merge
+FUSION = 60  # k of reciprocal rank fusion
 Order = Int64[np.ndarray, " items"]
 Rankings = Float32[np.ndarray, "rankers items"]
 
@@ -94,30 +89,13 @@ class Aggregator:
 
 
 @dataclass(frozen=True)
-class Terms:
-    """On what terms an order is made.
+class Terms(CheckedParameters):
+    """On what terms an order is made."""
 
-    Attributes:
-        calls: largest number of asked pairs; None: no limit.
-        seed: of random pivots, and of the pairs that a budget buys.
-        top: ranks that are wanted; None: all.
-        runs: orders that are drawn by who draws several.
-    """
-
-    calls: int | None = None
-    seed: int = 0
-    top: int | None = None
-    runs: int = RUNS
-
-    def __post_init__(self) -> None:
-        """Check the bounds."""
-        for name, value, low in (
-            ("top", self.top, 1),
-            ("calls", self.calls, 0),
-            ("runs", self.runs, 1),
-        ):
-            if value is not None and value < low:
-                raise ParameterError(name, value, f"a whole number from {low} on")
+    calls: int | None = parameter(None, "largest number of asked pairs; None: no limit", low=0)
+    seed: int = parameter(0, "of random pivots, and of the pairs that a budget buys")
+    top: int | None = parameter(None, "ranks that are wanted; None: all", low=1)
+    runs: int = parameter(RUNS, "orders that are drawn by who draws several", low=1)
 
     def task(self, known: PaidPairs, rankings: Rankings | None) -> Task:
         """Input of the aggregator on these terms."""

@@ -4,15 +4,10 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
 from shuffleproof.core.aggregate import kernels
-from shuffleproof.core.errors import DataError
 
-DAMPING = 0.05
-"""MC4's restart probability: the chain then has one stationary distribution."""
-
+DAMPING = 0.05  # MC4's restart probability: the chain then has one stationary distribution
 SWEEPS = 10_000
-DIGITS = 9
-"""Scores that agree so far are tied: they come from sums whose order is no fact."""
-
+DIGITS = 9  # Scores that agree so far are tied: they come from sums whose order is no fact
 Weights = Float64[np.ndarray, "items items"]
 Scores = Float64[np.ndarray, " items"]
 
@@ -61,35 +56,19 @@ def mc4(weights: Weights) -> Scores:
     return np.linalg.solve(system, np.eye(items)[-1]).round(DIGITS)
 
 
-def bradley_terry(weights: Weights, prior: float = 1.0) -> Scores:
-    """Logarithms of strengths s with P(i over j) = s_i / (s_i + s_j), their mean 0.
+def bradley_terry(weights: Weights) -> Scores:
+    """Logarithms of strengths s with P(i over j) = s_i / (s_i + s_j).
 
-    Newman's iteration s_i ← Σ_j w_ij s_j/(s_i + s_j) / Σ_j w_ji/(s_i + s_j) (JMLR 24, 2023).
-
-    Args:
-        weights: wins of the row's item.
-        prior: wins and losses against an item of strength 1 that each item is given. With 0 the
-            strengths are those of greatest likelihood, which there are where the wins connect all
-            items in both directions.
-
-    Raises:
-        DataError: they do not, and the prior is 0.
+    Newman's iteration s_i ← Σ_j w_ij s_j/(s_i + s_j) / Σ_j w_ji/(s_i + s_j) (JMLR 24, 2023). Each
+    item is given a win and a loss against an item of strength 1, so that all strengths are finite.
     """
     wins = np.nan_to_num(weights)
-    parts = components(wins > 0)
-    if prior == 0 and parts.max(initial=0) > 0:
-        finding = f"wins are not strongly connected: {parts.max() + 1} components"
-        raise DataError("bradley-terry", finding, "Ask more pairs, or give each item a prior win.")
     strengths = np.ones(len(wins))
     for _ in range(SWEEPS):
         before = strengths
         share = 1.0 / (strengths[:, None] + strengths[None, :])
-        prior_term = prior / (strengths + 1.0)  # as against an item of strength 1
-        strengths = ((wins * share) @ strengths + prior_term) / (
-            (wins.T * share).sum(axis=1) + prior_term
-        )
-        if prior == 0:
-            strengths /= np.exp(np.log(strengths).mean())  # a common factor is free
+        prior = 1.0 / (strengths + 1.0)  # as against an item of strength 1
+        strengths = ((wins * share) @ strengths + prior) / ((wins.T * share).sum(axis=1) + prior)
         if np.abs(np.log(strengths / before)).max() < 1e-12:
             break
     return np.log(strengths)

@@ -139,18 +139,11 @@ def named_once(
     before = {artefact.key for artefact in store.artefacts()}
     artefacts = ingest(None)
     keys = {artefact.key for artefact in artefacts}
-    current = {
-        text: key if key in keys or key.kind != catalogue.KIND else catalogue.whole_key(key)
-        for text, key in held.items()
-    }
-    if keys != set(current.values()):
+    if keys != set(held.values()):
         for artefact in artefacts:
             if artefact.key not in before:
                 store.remove(artefact.key)
         check_name(name, store)
-    for text, key in current.items():
-        if key != held[text]:
-            store.set_name(text, key)
     return artefacts
 
 
@@ -305,6 +298,6 @@ def _ids(finding: doctor.Finding, parts: dict[str, RankingDataset]) -> list[str]
 def _labels(datasets: list[RankingDataset]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for dataset in datasets:
-        for grade, count in doctor.summary(dataset)["labels"].items():
+        for grade, count in doctor.label_counts(dataset).items():
             counts[str(grade)] = counts.get(str(grade), 0) + count
     return dict(sorted(counts.items(), key=lambda item: float(item[0])))

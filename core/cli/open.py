@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from shuffleproof.core.cli.answer import Answer, warn
 from shuffleproof.core.cli.flags import question_of
 from shuffleproof.core.cli.progress_bar import ProgressBar
-from shuffleproof.core.data.folds import folds_of
+from shuffleproof.core.data.layout import folds_of
 from shuffleproof.core.errors import ShuffleproofError, UsageError
 from shuffleproof.core.execution import devices
 from shuffleproof.core.metrics.bundles import under

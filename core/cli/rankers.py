@@ -21,7 +21,7 @@ from shuffleproof.core.cli.open import (
     workbench_of,
     workers_of_command,
 )
-from shuffleproof.core.data.folds import folds_of
+from shuffleproof.core.data.layout import folds_of
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.experiment.precomputed_scores import refuse
 from shuffleproof.core.losses.registry import LOSSES

@@ -47,17 +47,11 @@ ACTIONS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Advice:
-    """Findings of one code, of one or several parts.
+    """Findings of one code, of one or several parts."""
 
-    Attributes:
-        severity: the gravest of the findings.
-        action: what to do; empty where nothing is to be done.
-        findings: the gravest first, else in the order in which they were found.
-    """
-
-    severity: Severity
-    action: str
-    findings: tuple[Finding, ...]
+    severity: Severity  # the gravest of the findings
+    action: str  # what to do; empty where nothing is to be done
+    findings: tuple[Finding, ...]  # the gravest first, else in the order in which they were found
 
 
 def line(severity: str, message: str, action: str) -> str:

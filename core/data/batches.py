@@ -9,6 +9,7 @@ known on the host: no batch asks the device for anything.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -16,6 +17,11 @@ from jaxtyping import Bool, Float, Float32, Int64, Shaped
 from torch import Tensor
 
 from shuffleproof.core.data.lists import CandidateLists
+
+Lengths: TypeAlias = Int64[np.ndarray, " lists"]
+ListPlaces: TypeAlias = Int64[np.ndarray, " chosen"]
+Features: TypeAlias = Float[Tensor, "sources features"]
+Slots: TypeAlias = Int64[Tensor, " slots"]
 
 SCORING_WASTE = 1.05
 TRAINING_WASTE = 1.4
@@ -27,23 +33,17 @@ class ListBatch:
     """Some lists padded to the longest of them; padding is never read.
 
     Ranks and labels are gathered when they are first read: many networks never do.
-
-    Attributes:
-        held: the lists that these are some of.
-        features: feature vectors (or anything computed from them); zeros where padded.
-        mask: True = a real document.
-        full: every document is real, so that no mask is needed.
-        rows: slot of each document in the held lists; the last slot where padded.
-        lengths: documents of each list, on the host.
-        ties: for each initial ranking, whether documents of these lists share a rank in it.
     """
 
-    held: "HeldLists"
+    held: "HeldLists"  # the lists that these are some of
+    # feature vectors (or anything computed from them); zeros where padded
     features: Float[Tensor, "lists docs features"]
-    mask: Bool[Tensor, "lists docs"]
-    full: bool
+    mask: Bool[Tensor, "lists docs"]  # True = a real document
+    full: bool  # every document is real, so that no mask is needed
+    # slot of each document in the held lists; the last slot where padded
     rows: Int64[Tensor, "lists docs"]
-    lengths: Int64[np.ndarray, " lists"]
+    lengths: Lengths  # documents of each list, on the host
+    # for each initial ranking, whether documents of these lists share a rank in it
     ties: tuple[bool, ...]
 
     @cached_property
@@ -64,30 +64,20 @@ class ListBatch:
 
 @dataclass(frozen=True, eq=False)
 class HeldLists:
-    """Candidate lists as ragged tensors on one device; slot i = candidate i, the last one zeros.
+    """Candidate lists as ragged tensors on one device; slot i = candidate i, the last one zeros."""
 
-    Attributes:
-        features: what the network reads of a document, by source slot.
-        source: for each slot the row of `features` that it shows (several lists can share rows).
-        labels: graded relevance.
-        ranks: best rank of the tied block.
-        tied: size of the tied block.
-        starts: first slot of each list.
-        counts: candidates of each list.
-        lengths: the same on the host.
-        present: initial rankings that are there (−1 everywhere: it is absent).
-        ties: whether documents of a list share a rank, on the host.
-    """
-
-    features: Float[Tensor, "sources features"]
-    source: Int64[Tensor, " slots"]
-    labels: Float32[Tensor, " slots"]
-    ranks: Int64[Tensor, "slots rankings"]
-    tied: Int64[Tensor, "slots rankings"]
-    starts: Int64[Tensor, " lists"]
-    counts: Int64[Tensor, " lists"]
-    lengths: Int64[np.ndarray, " lists"]
-    present: tuple[int, ...]
+    # what the network reads of a document, by source slot
+    features: Features
+    # for each slot the row of `features` that it shows (several lists can share rows)
+    source: Slots
+    labels: Float32[Tensor, " slots"]  # graded relevance
+    ranks: Int64[Tensor, "slots rankings"]  # best rank of the tied block
+    tied: Int64[Tensor, "slots rankings"]  # size of the tied block
+    starts: Int64[Tensor, " lists"]  # first slot of each list
+    counts: Int64[Tensor, " lists"]  # candidates of each list
+    lengths: Lengths  # the same on the host
+    present: tuple[int, ...]  # initial rankings that are there (−1 everywhere: it is absent)
+    # whether documents of a list share a rank, on the host
     ties: Bool[np.ndarray, "lists rankings"]
 
     def batches(self, plan: Sequence[Int64[np.ndarray, " _chosen"]]) -> Iterator[ListBatch]:
@@ -100,14 +90,9 @@ class HeldLists:
                 yield self.batch(chosen, on_device)
 
     def batch(
-        self, chosen: Int64[np.ndarray, " chosen"], placed: Int64[Tensor, " chosen"] | None = None
+        self, chosen: ListPlaces, placed: Int64[Tensor, " chosen"] | None = None
     ) -> ListBatch:
-        """These lists padded to the longest of them.
-
-        Args:
-            chosen: the lists, on the host.
-            placed: the same where they are on the device already.
-        """
+        """These lists padded to the longest of them."""
         if placed is None:
             placed = torch.from_numpy(chosen).to(self.starts.device)
         lengths = self.lengths[chosen]
@@ -132,40 +117,22 @@ def on_device(
     labels: Float32[np.ndarray, " candidates"],
     device: str = "cpu",
 ) -> HeldLists:
-    """Lists with the features and labels of their candidates, put on a device.
-
-    Args:
-        lists: the lists; only their bounds and ranks are read.
-        features: one row a candidate, in the order of `lists.rows`.
-        labels: one label a candidate.
-        device: a torch device.
-    """
+    """Lists with the features and labels of their candidates, put on a device."""
     source = torch.arange(len(lists.rows) + 1, device=device)
     return _held(lists, with_slot(features).to(device), source, with_slot(labels).to(device))
 
 
 def reheld(
-    lists: CandidateLists,
-    features: Float[Tensor, "sources features"],
-    source: Int64[np.ndarray, " candidates"],
+    lists: CandidateLists, features: Features, source: Int64[np.ndarray, " candidates"]
 ) -> HeldLists:
-    """Lists whose candidates show rows of a tensor that is held already; labels are zeros.
-
-    Args:
-        lists: the lists; only their bounds and ranks are read.
-        features: what is known of each source document; the last row is the padding's.
-        source: for each candidate its row of `features`.
-    """
+    """Lists whose candidates show rows of a tensor, the last one padding; labels are zeros."""
     slots = np.append(source, len(features) - 1)
     labels = torch.zeros(len(slots), device=features.device)
     return _held(lists, features, torch.from_numpy(slots).to(features.device), labels)
 
 
 def _held(
-    lists: CandidateLists,
-    features: Float[Tensor, "sources features"],
-    source: Int64[Tensor, " slots"],
-    labels: Float32[Tensor, " slots"],
+    lists: CandidateLists, features: Features, source: Slots, labels: Float32[Tensor, " slots"]
 ) -> HeldLists:
     device, tied = features.device, tied_blocks(lists)
     shared = np.zeros((len(lists), lists.rankings), dtype=np.bool_)
@@ -212,14 +179,8 @@ def tied_blocks(lists: CandidateLists) -> Int64[np.ndarray, "candidates rankings
     return sizes
 
 
-def scoring_plan(
-    lengths: Int64[np.ndarray, " lists"], budget: int
-) -> Iterator[Int64[np.ndarray, " chosen"]]:
+def scoring_plan(lengths: Lengths, budget: int) -> Iterator[ListPlaces]:
     """Groups of lists to be scored together, longest first; lists without documents are left out.
-
-    Args:
-        lengths: candidates of each list.
-        budget: padded documents a batch, at most (a longer list is a batch of its own).
 
     >>> [group.tolist() for group in scoring_plan(np.array([2, 40, 0, 40, 3]), 80)]
     [[1, 3], [4, 0]]
@@ -231,21 +192,12 @@ def scoring_plan(
 
 
 def training_plan(
-    lengths: Int64[np.ndarray, " lists"],
-    chosen: Int64[np.ndarray, " chosen"],
-    limits: tuple[int, int],
-    generator: np.random.Generator,
+    lengths: Lengths, chosen: ListPlaces, limits: tuple[int, int], generator: np.random.Generator
 ) -> list[Int64[np.ndarray, " batch"]]:
     """An epoch's batches: lists of similar length together, drawn and ordered at random.
 
     Lists of one length are shuffled; others are sorted by their length times a random factor in
     [1, 1.2) before they are cut into batches, and the batches are shuffled.
-
-    Args:
-        lengths: candidates of each list.
-        chosen: the epoch's lists; one that occurs twice is seen twice.
-        limits: largest numbers of lists and of padded documents per batch.
-        generator: decides the shuffle.
     """
     chosen = chosen[lengths[chosen] > 0]
     keys = lengths[chosen] * generator.uniform(1.0, LENGTH_JITTER, len(chosen))
@@ -254,11 +206,8 @@ def training_plan(
 
 
 def _cut_into_batches(
-    order: Int64[np.ndarray, " ordered"],
-    lengths: Int64[np.ndarray, " lists"],
-    limits: tuple[int, int],
-    waste: float,
-) -> Iterator[Int64[np.ndarray, " chosen"]]:
+    order: Int64[np.ndarray, " ordered"], lengths: Lengths, limits: tuple[int, int], waste: float
+) -> Iterator[ListPlaces]:
     """Cut an order of lists into runs, each as long as the limits and the total waste allow."""
     most_lists, budget = limits
     start = padded_before = real_before = 0

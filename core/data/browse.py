@@ -57,20 +57,12 @@ def matching_queries(dataset: RankingDataset, text: str) -> Int64[np.ndarray, " 
 def matching_documents(
     dataset: RankingDataset, text: str = "", label: int | float | None = None
 ) -> Int64[np.ndarray, " some"]:
-    """Rows of documents whose id contains a text and that have a label, at most MOST_FOUND.
-
-    Args:
-        dataset: where to look.
-        text: part of a document id, upper and lower case alike; empty: any.
-        label: the label; None: any.
-    """
+    """Rows of documents by a part of their id, in any case, and by label, at most MOST_FOUND."""
     rows = np.arange(dataset.documents)
     if label is not None:
         rows = np.flatnonzero(dataset.labels == label)
     if sought := text.strip().lower():
-        names = dataset.doc_ids
-        if names is None:
-            return np.zeros(0, dtype=np.int64)
+        names = dataset.doc_ids or [""] * dataset.documents
         found = (row for row in rows.tolist() if sought in names[row].lower())
         rows = np.fromiter(islice(found, MOST_FOUND), np.int64)
     return rows[:MOST_FOUND].astype(np.int64)

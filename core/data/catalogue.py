@@ -18,7 +18,6 @@ from typing import Any
 from shuffleproof.core.data import (
     display_texts,
     document_tables,
-    document_texts,
     layout,
     mapped_file,
 )
@@ -33,9 +32,7 @@ from shuffleproof.core.store.keys import ArtefactKey, file_digest, key_of
 from shuffleproof.core.store.manifest import Artefact
 
 KIND, SAMPLE = "data", layout.SAMPLE
-KEEPS = "keeps"
-"""The fact that lists what a fold holds beyond what earlier versions kept."""
-
+KEEPS = "keeps"  # The fact that lists the contents for which a fold has a key of its own
 SAMPLE_FOLDER = Path(__file__).resolve().parents[2] / "sample_data"
 FOLDERS = {SAMPLE: SAMPLE_FOLDER, layout.SAMPLE_TEXTS: SAMPLE_FOLDER / layout.SAMPLE_TEXTS}
 """Folders of the data sets that ship, by name."""
@@ -46,21 +43,17 @@ CHECKED_FROM = 1 << 26
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """Options for reading a data set from files.
+    """Options for reading a data set from files."""
 
-    Attributes:
-        missing: what NULL and NaN cells become: error, zero, mean, largest or missing.
-        fractions: of the queries for train, validation and test where one file is split.
-        seed: of that split.
-        texts: a side file of what documents say (`core.data.document_texts`); None: not known.
-        columns: names of a table's columns by what they hold (query, label, document), where they
-            are none of the usual ones.
-    """
-
+    # what NULL and NaN cells become: error, zero, mean, largest or missing
     missing: str = MissingCells.ERROR.value
+    # of the queries for train, validation and test where one file is split
     fractions: tuple[float, float, float] = FRACTIONS
-    seed: int = 0
+    seed: int = 0  # of that split
+    # a side file of what documents say (`core.data.display_texts`); None: not known
     texts: Path | None = None
+    # names of a table's columns by what they hold (query, label, document), where they
+    # are none of the usual ones
     columns: tuple[tuple[str, str], ...] = ()
 
 
@@ -73,15 +66,9 @@ def ingest(
 ) -> Generator[Progress, None, list[Artefact]]:
     """Read files into the store and give them a name; K folds get `name-fold1` … `name-foldK`.
 
-    Where one fold is wanted, the bare name then means the first of them; see `find`.
-
-    Args:
-        place: a file to split, a folder of parts or folds (see `layout`), a zip archive of such
-            a folder, or named files.
-        name: of the data set; None: none, it has only its key.
-        store: destination.
-        reading: options.
-        fold: only this one of several, from 1 on; it gets the bare name.
+    Where one fold is wanted, the bare name then means the first of them; see `find`. A place is a
+    file to split, a folder of parts or folds, a zip archive of one, or named files; `fold` is the
+    number of the only one that is stored, under the bare name.
 
     Raises:
         LetorError, DataError: malformed files; nothing is stored.
@@ -94,7 +81,7 @@ def ingest(
         folds = all_folds if fold is None else all_folds[fold - 1 : fold]
         for index, parts in enumerate(folds):
             yield Progress(index, len(folds), "folds")
-            artefacts.append((yield from _store_fold(parts, store, reading, again=True)))
+            artefacts.append((yield from _store_fold(parts, store, reading)))
     several = len(artefacts) > 1
     for index, artefact in enumerate(artefacts, start=1):
         if name is not None:
@@ -107,7 +94,7 @@ def find(text: str, store: Store) -> Artefact:
     """The stored data set that a text names: a name, a key, a file or folder, or one that ships.
 
     Files and folders are ingested on the way, without a name. Of several folds it is the first;
-    `core.data.folds.folds_of` tells them all.
+    `core.data.layout.folds_of` tells them all.
 
     Raises:
         ArtefactError: nothing of that name.
@@ -143,7 +130,7 @@ def resolve(text: str, store: Store) -> Fold:
         raise ArtefactError(str(artefact.key), error.finding, error.remedy) from error
     query_texts = display_texts.query_texts(str(artefact.facts["fingerprint"]), store)
     if query_texts:
-        for part in (fold.train, fold.valid, fold.test):
+        for part in fold.parts.values():
             texts = tuple(query_texts.get(query, "") for query in part.query_ids)
             # In place: a copy would lose the place that workers open it from
             object.__setattr__(part, "query_texts", texts)
@@ -152,12 +139,7 @@ def resolve(text: str, store: Store) -> Fold:
 
 @contextmanager
 def _folds(place: Path | Parts, store: Store) -> Iterator[Sequence[Path | Parts]]:
-    """The folds at a place; those of an archive lie in the store until the block ends.
-
-    Args:
-        place: see `ingest`.
-        store: where an archive is unpacked.
-    """
+    """The folds at a place; those of an archive lie in the store until the block ends."""
     if isinstance(place, Parts):
         yield [place]
     elif place.is_dir():
@@ -222,36 +204,21 @@ def _key(parts: Path | Parts, reading: ReadingOptions) -> ArtefactKey:
 
 
 def _store_fold(
-    parts: Path | Parts, store: Store, reading: ReadingOptions, *, again: bool = False
+    parts: Path | Parts, store: Store, reading: ReadingOptions
 ) -> Generator[Progress, None, Artefact]:
     """The stored fold of some files, read if need be.
 
-    A fold with names of features, absent cells or scattered rows has a key of its own: earlier
-    versions stored the same files under the plain key without these.
-
-    Args:
-        parts: the files.
-        store: destination.
-        reading: options.
-        again: read files again that an earlier version stored.
+    A fold with names of features, absent cells or scattered rows has a key of its own.
     """
-    if isinstance(parts, Path) and not parts.exists():
-        raise no_file(parts)
-    if reading.texts is not None and not reading.texts.is_file():
-        raise no_file(reading.texts)
+    for path in (parts, reading.texts):
+        if isinstance(path, Path) and not path.exists():
+            raise no_file(path)
     plain = _key(parts, reading)
     whole = whole_key(plain)
-
-    def found() -> Artefact | None:
-        artefact = store.find(whole) or store.find(plain)
-        old = artefact is not None and KEEPS not in artefact.facts
-        ours = artefact is not None and artefact.path.is_relative_to(store.root)
-        return None if again and old and ours else artefact
-
-    if (artefact := found()) is not None:
+    if (artefact := store.find(whole) or store.find(plain)) is not None:
         return artefact
     with store.lock(plain):
-        if (artefact := found()) is not None:
+        if (artefact := store.find(whole) or store.find(plain)) is not None:
             return artefact
         from shuffleproof.core.data import source  # noqa: PLC0415 (who reads files waits for Numba)
 
@@ -261,9 +228,16 @@ def _store_fold(
         )  # fmt: skip
         fold, notes = loaded.fold, loaded.notes
         if reading.texts is not None:
-            fold, note = document_texts.with_texts(fold, reading.texts)
+            fold, note = display_texts.with_texts(fold, reading.texts)
             notes = (*notes, note)
-        facts = facts_of(fold, loaded.name, notes) | {KEEPS: _kept(fold)}
+        datasets = fold.parts.values()
+        holds = {
+            "names": fold.train.feature_names is not None,
+            "absent cells": any(one.absent is not None for one in datasets),
+            "order of rows": any(one.source_rows is not None for one in datasets),
+        }
+        kept = [name for name, held in holds.items() if held]
+        facts = facts_of(fold, loaded.name, notes) | {KEEPS: kept}
         files = {part: [path.name for path in paths] for part, paths in _files(parts).items()}
         recipe = {
             "files": files,
@@ -273,41 +247,30 @@ def _store_fold(
         }
         recipe |= {} if reading.texts is None else {"texts": reading.texts.name}
         recipe |= {"columns": dict(reading.columns)} if reading.columns else {}
-        key = whole if facts[KEEPS] else plain
+        key = whole if kept else plain
         return store.add(key, recipe, lambda target: mapped_file.save_fold(fold, target), facts)
 
 
 def facts_of(fold: Fold, name: str, notes: Sequence[str]) -> dict[str, Any]:
     """Facts of a stored fold: its name, its sizes, notes on reading it."""
-    parts = {"train": fold.train, "valid": fold.valid, "test": fold.test}
+    parts = {
+        name: {"queries": part.queries, "documents": part.documents}
+        for name, part in fold.parts.items()
+    }
     return {
         "name": name,
         "notes": list(notes),
-        "parts": {
-            part: {"queries": dataset.queries, "documents": dataset.documents}
-            for part, dataset in parts.items()
-        },
-        "queries": sum(part.queries for part in parts.values()),
-        "documents": sum(part.documents for part in parts.values()),
+        "parts": parts,
+        "queries": sum(part["queries"] for part in parts.values()),
+        "documents": sum(part["documents"] for part in parts.values()),
         "features": len(fold.train.feature_ids),
         "fingerprint": fold.fingerprint,
     }
 
 
 def whole_key(plain: ArtefactKey) -> ArtefactKey:
-    """The key of a fold with content that earlier versions left out under its plain key."""
+    """The key of a fold whose content is more than features, labels, ids and comments."""
     return key_of(KIND, {"keeps": "names, absent cells, order of rows"}, [plain.digest])
-
-
-def _kept(fold: Fold) -> list[str]:
-    """Contents of a fold that earlier versions did not keep."""
-    parts = (fold.train, fold.valid, fold.test)
-    holds = {
-        "names": fold.train.feature_names is not None,
-        "absent cells": any(part.absent is not None for part in parts),
-        "order of rows": any(part.source_rows is not None for part in parts),
-    }
-    return [name for name, kept in holds.items() if kept]
 
 
 def archive_members(path: Path) -> list[zipfile.ZipInfo]:
@@ -324,11 +287,6 @@ def archive_members(path: Path) -> list[zipfile.ZipInfo]:
 
 def unpack_archive(path: Path, folder: Path, limits: Limits | None = None) -> None:
     """Write an archive's files into a folder.
-
-    Args:
-        path: the archive.
-        folder: an empty folder; who calls removes it, whatever happens.
-        limits: how much may come out of it.
 
     Raises:
         DataError: damaged, encrypted, or growing like a decompression bomb.

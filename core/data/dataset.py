@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float32, Int32, Int64, UInt8
@@ -82,16 +83,16 @@ class RankingDataset:
     def __post_init__(self) -> None:
         """Check that the arrays belong together and make them read-only."""
         docs, features = self.features.shape
-        if len(self.labels) != docs:
-            raise ShapeError("labels", f"{len(self.labels)} labels", f"{docs}, one a document")
-        if len(self.feature_ids) != features:
-            raise ShapeError("feature_ids", f"{len(self.feature_ids)} ids", f"{features}")
-        if len(self.names) != features:
-            raise ShapeError("feature_names", f"{len(self.names)} names", f"{features}")
+        for name, found, due in (
+            ("labels", len(self.labels), docs),
+            ("feature_ids", len(self.feature_ids), features),
+            ("feature_names", len(self.names), features),
+            ("query_ids", len(self.query_ids), len(self.offsets) - 1),
+        ):
+            if found != due:
+                raise ShapeError(name, str(found), str(due))
         if self.absent is not None and self.absent.shape != (docs, -(-features // 8)):
             raise ShapeError("absent", f"{self.absent.shape}", f"a bit for each of {docs} rows")
-        if len(self.query_ids) != len(self.offsets) - 1:
-            raise ShapeError("query_ids", f"{len(self.query_ids)}", f"{len(self.offsets) - 1}")
         rising = bool(np.all(np.diff(self.offsets) >= 0))
         if self.offsets[0] != 0 or self.offsets[-1] != docs or not rising:
             raise ShapeError("offsets", "bounds that do not rise from 0 to docs", f"0 … {docs}")
@@ -135,11 +136,7 @@ class RankingDataset:
         return np.unpackbits(self.absent[rows], axis=1, count=count).astype(bool)
 
     def feature_label(self, feature_id: int) -> str:
-        """Label of a feature: its id, and its name where it has one.
-
-        Raises:
-            ValueError: the data set has no feature of that id.
-        """
+        """Label of a feature: its id, and its name where it has one."""
         if self.feature_names is None:
             return str(feature_id)
         return f"{feature_id} ({shown(self.feature_names[self.feature_ids.index(feature_id)])})"
@@ -162,29 +159,23 @@ class RankingDataset:
     def arranged(
         self, queries: Int64[np.ndarray, " chosen"], rows: Int64[np.ndarray, " rows"]
     ) -> "RankingDataset":
-        """Data set of these queries, with documents in these rows.
-
-        Args:
-            queries: in the order wanted.
-            rows: all rows of the first of them in any order, then those of the next one.
-        """
+        """Data set of these queries: all rows of the first in any order, then those of the next."""
+        columns: dict[str, Any] = {
+            name: None if (column := getattr(self, name)) is None else column.take(rows)
+            for name in ("doc_ids", "comments", "texts")
+        }
+        texts = self.query_texts
         return RankingDataset(
             features=self.features[rows],
             labels=self.labels[rows],
             offsets=ragged.offsets_of(np.diff(self.offsets)[queries]),
             query_ids=tuple(self.query_ids[query] for query in queries),
             feature_ids=self.feature_ids,
-            doc_ids=None if self.doc_ids is None else self.doc_ids.take(rows),
-            comments=None if self.comments is None else self.comments.take(rows),
-            texts=None if self.texts is None else self.texts.take(rows),
             feature_names=self.feature_names,
             absent=None if self.absent is None else self.absent[rows],
             missing=self.missing,
-            query_texts=(
-                None
-                if self.query_texts is None
-                else tuple(self.query_texts[query] for query in queries)
-            ),
+            query_texts=None if texts is None else tuple(texts[query] for query in queries),
+            **columns,
         )
 
 
@@ -195,6 +186,11 @@ class Fold:
     train: RankingDataset
     valid: RankingDataset
     test: RankingDataset
+
+    @property
+    def parts(self) -> dict[str, RankingDataset]:
+        """The parts by name."""
+        return {"train": self.train, "valid": self.valid, "test": self.test}
 
     @property
     def fingerprints(self) -> tuple[str, str, str]:

@@ -1,12 +1,12 @@
-"""Display texts of documents and queries: side files of titles, addresses and texts.
+"""Texts of documents and queries: side files, as CSV, tabs, JSON lines, Parquet or Arrow.
 
-They belong to a data set by its fingerprint. Functions and live rerankers read the queries' texts;
-nothing else reads any of them. A file is CSV, tab-separated or JSON lines, plain or compressed,
-Parquet or Arrow.
+Display texts (titles, addresses, texts) belong to a data set by its fingerprint. Functions and live
+rerankers read the queries' texts; nothing else reads any of them. Texts that functions read of
+documents (`with_texts`: a table with the columns `document` and `text`) are stored with the data.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from shuffleproof.core.data import mapped_file, tables
+from shuffleproof.core.data.dataset import Fold, RankingDataset
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import DataError, quoted
 from shuffleproof.core.store.artefacts import Store
@@ -24,32 +25,22 @@ from shuffleproof.core.words import counted
 
 KIND = "display-texts"
 STORED, FORMAT = "texts.safetensors", "shuffleproof-texts-1"
-MOST_BYTES = 1 << 30
-MOST_TOLD = 5
-"""Rows and columns that a sentence names."""
+MOST_BYTES, MOST_TEXT = 1 << 30, 1 << 35  # of display texts, of texts of documents
+MOST_TOLD = 5  # Rows and columns that a sentence names
+DOCUMENT, TEXT = "document", "text"
+TEXT_REMEDY = (
+    'Give it the columns document and text, or one {"document": …, "text": …} a line; ids as the '
+    "data set has them."
+)
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Content of a side file of one kind.
+    """Content of a side file of one kind."""
 
-    Attributes:
-        of: subject of its rows, in the singular.
-        columns: the id, then its texts, one of which must be there.
-        others: other names of columns that mean one of these.
-    """
-
-    of: str
-    columns: tuple[str, ...]
-    others: Mapping[str, str]
-
-    @property
-    def remedy(self) -> str:
-        """Example of such a file."""
-        name, *further = self.columns
-        return (
-            f"The first line names the columns: {name}, and {', '.join(further)} as far as known."
-        )
+    of: str  # subject of its rows, in the singular
+    columns: tuple[str, ...]  # the id, then its texts, one of which must be there
+    others: Mapping[str, str]  # other names of columns that mean one of these
 
 
 DOCUMENTS = Shape(
@@ -62,47 +53,26 @@ SHAPES = {"documents": DOCUMENTS, "queries": QUERIES}
 
 @dataclass(frozen=True, eq=False)
 class SideFile:
-    """A side file that was read and not yet compared with a data set.
+    """A side file that was read and not yet compared with a data set."""
 
-    Attributes:
-        path: of the file, for messages.
-        kind: `documents` or `queries`.
-        rows: the columns of its shape, all texts, and `row`.
-        digest: SHA-256 of its bytes.
-    """
-
-    path: Path
-    kind: str
-    rows: pd.DataFrame
-    digest: str
-
-    @property
-    def shape(self) -> Shape:
-        """Content of such a file."""
-        return SHAPES[self.kind]
+    path: Path  # of the file, for messages
+    kind: str  # `documents` or `queries`
+    rows: pd.DataFrame  # the columns of its shape, all texts, and `row`
+    digest: str  # SHA-256 of its bytes
 
 
 @dataclass(frozen=True, eq=False)
 class DisplayTexts:
-    """Display texts of the documents and queries of a data set.
+    """Display texts of the documents and queries of a data set."""
 
-    Attributes:
-        documents: title, url and snippet by document id; urls are of http or https, or empty.
-        queries: text and tag by query id.
-        notes: what in the files does not fit, in sentences.
-    """
-
+    # title, url and snippet by document id; urls are of http or https, or empty
     documents: pd.DataFrame
-    queries: pd.DataFrame
-    notes: tuple[str, ...] = ()
+    queries: pd.DataFrame  # text and tag by query id
+    notes: tuple[str, ...] = ()  # what in the files does not fit, in sentences
 
 
 def read_side_file(path: Path, kind: str) -> SideFile:
     """Read a side file.
-
-    Args:
-        path: CSV, tab-separated, JSON lines (also compressed), Parquet or Arrow, by its content.
-        kind: `documents` or `queries`.
 
     Raises:
         DataError: no such file, none of these formats, a missing column, rows without an id, or
@@ -118,15 +88,7 @@ def read_side_file(path: Path, kind: str) -> SideFile:
 def attach(
     data: Artefact, store: Store, files: Sequence[SideFile]
 ) -> tuple[Artefact, tuple[str, ...]]:
-    """Store side files with a data set; texts of the other kind do not change.
-
-    Args:
-        data: a stored data set.
-        store: its store.
-        files: of documents, of queries, or both.
-
-    Returns:
-        Stored texts, and notes on rows that did not fit.
+    """Store side files with a data set, texts of the other kind as before; and notes on misfits.
 
     Raises:
         DataError: the documents have no ids, or a file knows none of the ids.
@@ -138,9 +100,9 @@ def attach(
     for before in _all_of(fingerprint, store):
         texts, recipe = _open_texts(before), dict(before.recipe)
         notes = {kind: list(sentences) for kind, sentences in before.facts["notes"].items()}
-    parts = (fold.train, fold.valid, fold.test)
+    parts = fold.parts.values()
     for side in files:
-        columns = [part.doc_ids if side.shape is DOCUMENTS else part.query_ids for part in parts]
+        columns = [part.doc_ids if side.kind == "documents" else part.query_ids for part in parts]
         ids = {identifier for column in columns for identifier in column or () if identifier}
         name = str(data.facts.get("name", data.key))
         texts[side.kind], notes[side.kind] = _fitting_rows(side, ids, name)
@@ -174,8 +136,8 @@ def find(fingerprint: str, store: Store) -> DisplayTexts | None:
 
 def query_texts(fingerprint: str, store: Store) -> dict[str, str]:
     """Text of each query of the data set of a fingerprint; empty: none is known."""
-    stored = _all_of(fingerprint, store)
-    return dict(_open_texts(stored[-1])["queries"]["text"]) if stored else {}
+    texts = find(fingerprint, store)
+    return {} if texts is None else dict(texts.queries["text"])
 
 
 def forget(fingerprint: str, store: Store) -> None:
@@ -191,25 +153,23 @@ def _all_of(fingerprint: str, store: Store) -> list[Artefact]:
 
 
 def _open_texts(artefact: Artefact) -> dict[str, pd.DataFrame]:
-    """Stored texts by kind."""
+    """Stored texts by kind; earlier versions stored tables, and an archive may hold anything."""
+    old = {kind: artefact.path / f"{kind}.parquet" for kind in SHAPES}
     if not (artefact.path / STORED).exists():
-        # as earlier versions stored them; an archive may have brought anything
-        paths = {kind: artefact.path / f"{kind}.parquet" for kind in SHAPES}
         return {
-            kind: _frame(tables.read_table(paths[kind], str(paths[kind])), shape)
+            kind: _frame(tables.read_table(old[kind], str(old[kind])), shape)
             for kind, shape in SHAPES.items()
         }
     arrays, _ = mapped_file.open_mapped(artefact.path / STORED, FORMAT)
+
+    def column(name: str) -> list[str]:
+        ends = arrays[f"{name}.ends"]
+        return [*TextColumn(arrays[f"{name}.blob"], np.append(0, ends)[:-1], ends)]
+
     return {
-        kind: _frame({name: _stored(arrays, f"{kind}.{name}") for name in shape.columns}, shape)
+        kind: _frame({name: column(f"{kind}.{name}") for name in shape.columns}, shape)
         for kind, shape in SHAPES.items()
     }
-
-
-def _stored(arrays: Mapping[str, np.ndarray], name: str) -> list[str]:
-    """A column that `attach` wrote."""
-    ends = arrays[f"{name}.ends"]
-    return [*TextColumn(arrays[f"{name}.blob"], np.append(0, ends)[:-1], ends)]
 
 
 def _frame(columns: Mapping[str, Any], shape: Shape) -> pd.DataFrame:
@@ -247,7 +207,8 @@ def _names(path: Path, columns: Sequence[str], shape: Shape) -> dict[str, str]:
     if missing:
         listed = ", ".join(map(quoted, columns[:MOST_TOLD])) or "none"
         finding = f"no column {' nor '.join(missing)}; its columns are {listed}"
-        raise DataError(str(path), finding, shape.remedy)
+        names_due = f"{identifier}, and {', '.join(shape.columns[1:])} as far as known"
+        raise DataError(str(path), finding, f"The first line names the columns: {names_due}.")
     return names
 
 
@@ -265,8 +226,8 @@ def _unique_rows(path: Path, rows: pd.DataFrame, shape: Shape) -> pd.DataFrame:
 
 def _fitting_rows(side: SideFile, ids: set[str], data: str) -> tuple[pd.DataFrame, list[str]]:
     """Texts of the ids that a data set has, and notes on the others."""
-    identifier, rows = side.shape.columns[0], side.rows
-    of, name = side.shape.of, side.path.name
+    shape, rows, name = SHAPES[side.kind], side.rows, side.path.name
+    identifier, of = shape.columns[0], shape.of
     if not ids:
         raise DataError(
             data,
@@ -315,3 +276,54 @@ def is_web(url: str) -> bool:
     except ValueError:
         return False
     return parts.scheme in {"http", "https"} and bool(parts.netloc) and url.isprintable()
+
+
+def with_texts(fold: Fold, path: Path) -> tuple[Fold, str]:
+    """The fold with its documents' texts, and in words how many have one.
+
+    Raises:
+        DataError: no such file, one of another shape, one that knows none of the documents, or a
+            second text of a document.
+    """
+    id_columns = [part.doc_ids for part in fold.parts.values() if part.doc_ids is not None]
+    names = {name for column in id_columns for name in column if name}
+    texts = _texts_by_document(path, names)
+    named = counted(len(names), "named document")
+    if not texts:
+        raise DataError(str(path), f"it has a text of none of the {named}", TEXT_REMEDY)
+    note = f"Texts of {len(texts):,} of {named} ({path.name})."
+    with_columns = (
+        replace(part, texts=_texts_of_rows(part, texts)) for part in fold.parts.values()
+    )
+    return Fold(*with_columns), note
+
+
+def _texts_of_rows(part: RankingDataset, texts: dict[str, str]) -> TextColumn:
+    """A text a row; rows of one document share its bytes, and what has none is empty."""
+    names = list(part.doc_ids or [""] * part.documents)
+    with_text = [name for name in dict.fromkeys(names) if name in texts]
+    once = TextColumn.of(texts[name] for name in with_text)
+    place = {name: at for at, name in enumerate(with_text)}
+    rows = np.array([place.get(name, len(with_text)) for name in names], dtype=np.int64)
+    starts, ends = (np.append(bounds, 0) for bounds in (once.starts, once.ends))
+    return TextColumn(once.blob, starts[rows], ends[rows])
+
+
+def _texts_by_document(path: Path, names: set[str]) -> dict[str, str]:
+    """The text of each of these documents that the file has."""
+    texts_by_name: dict[str, str] = {}
+    row = 0
+    columns = [DOCUMENT, TEXT]
+    for batch, _ in tables.batches(path, str(path), columns, columns, MOST_TEXT):
+        if not {DOCUMENT, TEXT} <= batch.keys():
+            raise DataError(str(path), "no columns document and text", TEXT_REMEDY)
+        for name, text in zip(batch[DOCUMENT], batch[TEXT], strict=True):
+            row += 1
+            if not (isinstance(name, str | None) and isinstance(text, str | None)):
+                finding = f"row {row} holds a document or text that is no text"
+                raise DataError(str(path), finding, TEXT_REMEDY)
+            known = (name or "").strip()
+            if known in names and texts_by_name.setdefault(known, text or "") != (text or ""):
+                finding = f"row {row} is a second text of document {quoted(known)}"
+                raise DataError(str(path), finding, "Leave one of them.")
+    return texts_by_name

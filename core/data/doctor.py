@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal, TypeAlias, cast
+from typing import Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -32,23 +32,14 @@ NAMED = 8  # queries and features named one by one
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding.
+    """One finding."""
 
-    Attributes:
-        code: what kind, in kebab case.
-        severity: "info" is worth knowing, "warning" can mislead, "problem" spoils a study.
-        message: a sentence with its numbers.
-        where: the queries, features or parts concerned; empty for the whole data set.
-        part: the part of the fold that it is about, where a fold was examined.
-        queries: the places of the queries behind it, all of them; empty where it is about none.
-    """
-
-    code: str
-    severity: Severity
-    message: str
-    where: str = ""
-    part: str = ""
-    queries: tuple[int, ...] = ()
+    code: str  # what kind, in kebab case
+    severity: Severity  # "info" is worth knowing, "warning" can mislead, "problem" spoils a study
+    message: str  # a sentence with its numbers
+    where: str = ""  # the queries, features or parts concerned; empty for the whole data set
+    part: str = ""  # the part of the fold that it is about, where a fold was examined
+    queries: tuple[int, ...] = ()  # the places of the queries behind it, all of them
 
     @property
     def place(self) -> str:
@@ -57,16 +48,10 @@ class Finding:
         return "" if place.lower() in self.message.lower() else place
 
 
-def summary(dataset: RankingDataset) -> dict[str, Any]:
-    """Queries, documents, features and the label histogram, as plain JSON values."""
+def label_counts(dataset: RankingDataset) -> dict[str, int]:
+    """Number of documents by label."""
     labels, counts = np.unique(dataset.labels, return_counts=True)
-    histogram = {f"{label:g}": int(count) for label, count in zip(labels, counts, strict=True)}
-    return {
-        "queries": dataset.queries,
-        "documents": dataset.documents,
-        "features": len(dataset.feature_ids),
-        "labels": histogram,
-    }
+    return {f"{label:g}": int(count) for label, count in zip(labels, counts, strict=True)}
 
 
 Vectors: TypeAlias = tuple[RankingDataset, np.ndarray]
@@ -91,7 +76,7 @@ def _findings(dataset: RankingDataset, parts: int = 1) -> list[Finding]:
 
 def examine_fold(fold: Fold) -> list[Finding]:
     """Every finding about the parts of a fold, and what they share."""
-    parts = {"train": fold.train, "valid": fold.valid, "test": fold.test}
+    parts = fold.parts
     findings = [
         _in_part(name, finding)
         for name, part in parts.items()
@@ -156,12 +141,8 @@ def _unlike_features(parts: Mapping[str, RankingDataset]) -> Iterator[Finding]:
         low, high, _ = doctor_counts.columns(part)
         used[name] = (low < 0) | (high > 0)  # none where there are no rows
     ids = np.array(parts["train"].feature_ids, dtype=np.int64)
-    for this_part, other_part in (
-        ("train", "valid"),
-        ("train", "test"),
-        ("valid", "train"),
-        ("test", "train"),
-    ):
+    pairs = (("train", "valid"), ("train", "test"), ("valid", "train"), ("test", "train"))
+    for this_part, other_part in pairs:
         lacking = used[this_part] & ~used[other_part]
         if not lacking.any() or not parts[other_part].documents:
             continue
@@ -204,12 +185,11 @@ def _labels(dataset: RankingDataset) -> Iterator[Finding]:
     labels = dataset.labels
     shares = ", ".join(
         f"{label} = {percent(count / max(dataset.documents, 1), 1)}"
-        for label, count in list(summary(dataset)["labels"].items())[:NAMED]
+        for label, count in list(label_counts(dataset).items())[:NAMED]
     )
     yield Finding("label-histogram", "info", f"Labels: {shares}.")
     if len(labels) and labels.min() == labels.max():
-        message = f"Every label is {labels[0]:g}."
-        yield Finding("one-label", "problem", message)
+        yield Finding("one-label", "problem", f"Every label is {labels[0]:g}.")
     odd: tuple[tuple[str, Severity, np.ndarray, str], ...] = (
         ("negative-labels", "problem", labels < 0, "below 0"),
         ("fractional-labels", "warning", labels != np.rint(labels), "with a fraction"),
@@ -260,23 +240,21 @@ def _queries(dataset: RankingDataset) -> Iterator[Finding]:
 
 def _order(dataset: RankingDataset, parts: int) -> Iterator[Finding]:
     """Does the order of the rows within a query give relevance away?"""
-    shares = doctor_counts.better_first(dataset)
+    shares = doctor_counts.better_first(dataset.labels, dataset.offsets)
     shares = shares[~np.isnan(shares)]
     if len(shares) < 2:
         return
     mean, low, high, needed = doctor_counts.interval(shares, LEAK, parts)
-    ndcg, chance = doctor_counts.file_order_ndcg(dataset)
     severity, verdict = _leak(mean, low, high)
     if len(shares) < LEAST_QUERIES:
         severity, verdict = "info", f"{UNTOLD} from fewer than {LEAST_QUERIES} queries"
     elif verdict == UNTOLD:
         verdict += f"; {counted(needed, 'query')} would show a leak of {percent(LEAK)}"
-    ndcg_text = "" if np.isnan(ndcg) else f"; NDCG@10 {ndcg:.3f}, of random orders {chance:.3f}"
     adjusted = f", Bonferroni for {parts} parts" if parts > 1 else ""
     message = (
         f"{verdict[:1].upper()}{verdict[1:]}: the better document comes first in "
         f"{percent(mean, 1)} of pairs (95 % CI {percent(low, 1)} to {percent(high, 1)}{adjusted}, "
-        f"n = {counted(len(shares), 'query')}; chance 50 %{ndcg_text})."
+        f"n = {counted(len(shares), 'query')}; chance 50 %)."
     )
     yield Finding("order-leak", severity, message)
 
@@ -288,10 +266,7 @@ def _leak(mean: float, low: float, high: float) -> tuple[Severity, str]:
     """Finding about the file's order from the share of well-ordered pairs and its interval."""
     distance, least = abs(mean - 0.5), max(low - 0.5, 0.5 - high)
     if distance > STRONG_LEAK and least > LEAK:
-        return (
-            "problem",
-            "the file order reveals relevance",
-        )
+        return "problem", "the file order reveals relevance"
     if distance > LEAK and least > 0:
         return "warning", "the file order reveals some relevance"
     if max(high - 0.5, 0.5 - low) > STRONG_LEAK:
@@ -322,19 +297,14 @@ def _columns(dataset: RankingDataset) -> Iterator[Finding]:
             message = f"{subject[:1].upper()}{subject[1:]} {words}."
             finding = Finding(code, severity, message, where)
             if bound := {"huge-features": HUGE, "sentinel-features": LARGEST / 2}.get(code):
-                rows = _rows_beyond(dataset, np.flatnonzero(affected), bound)
+                beyond = np.zeros(dataset.documents, dtype=bool)
+                for column in np.flatnonzero(affected):
+                    beyond |= np.abs(dataset.features[:, column]) > bound
+                rows = np.flatnonzero(beyond)
                 of = _of_queries(dataset, code, severity, message, _queries_of(dataset, rows))
                 message = f"{message[:-1]}; see {of.where}."
                 finding = replace(of, where=where, message=message)
             yield finding
-
-
-def _rows_beyond(dataset: RankingDataset, columns: np.ndarray, bound: float) -> np.ndarray:
-    """The rows that have a value beyond a bound in one of some columns."""
-    beyond = np.zeros(dataset.documents, dtype=bool)
-    for column in columns:
-        beyond |= np.abs(dataset.features[:, column]) > bound
-    return np.flatnonzero(beyond)
 
 
 def _repeats(dataset: RankingDataset) -> Iterator[Finding]:
@@ -383,7 +353,8 @@ def _suspects(parts: Sequence[RankingDataset]) -> Iterator[Finding]:
         for part in parts for low, high in pairwise(part.offsets.tolist())
     )  # fmt: skip
     many, perfect = unlike >= LEAST_QUERIES, np.zeros(len(parts[0].feature_ids), dtype=bool)
-    whole = np.all([(_some(part) == np.rint(_some(part))).all(axis=0) for part in parts], axis=0)
+    starts = [part.features[:GLANCE] for part in parts]
+    whole = np.all([(start == np.rint(start)).all(axis=0) for start in starts], axis=0)
     if many:
         orders = np.array([doctor_counts.perfect_order(part) for part in parts])
         perfect = orders.all(axis=0).any(axis=0) | _of_label(parts)
@@ -403,13 +374,8 @@ def _suspects(parts: Sequence[RankingDataset]) -> Iterator[Finding]:
     ):  # fmt: skip
         for column in np.flatnonzero(chosen)[:NAMED]:
             label = parts[0].feature_label(parts[0].feature_ids[column])
-            yield Finding(
-                code, cast("Severity", severity), f"Feature {label} {words}.", f"feature {label}"
-            )
-
-
-def _some(part: RankingDataset) -> np.ndarray:
-    return part.features[:GLANCE]
+            grave = cast("Severity", severity)
+            yield Finding(code, grave, f"Feature {label} {words}.", f"feature {label}")
 
 
 def _of_label(parts: Sequence[RankingDataset]) -> np.ndarray:
@@ -457,11 +423,11 @@ def _are_identifiers(values: np.ndarray, offsets: np.ndarray) -> bool:
     """Whole numbers, each row another one, or each query another one that all its rows have."""
     if (values != np.rint(values)).any():
         return False
-    starts = offsets[:-1][np.diff(offsets) > 0]
-    if len(starts) < LEAST_QUERIES:
+    lengths = np.diff(offsets)
+    filled = lengths > 0
+    if filled.sum() < LEAST_QUERIES:
         return False
-    firsts = values[starts]
-    by_query = len(np.unique(firsts)) == len(firsts) and np.array_equal(
-        values, np.repeat(firsts, np.diff(offsets)[np.diff(offsets) > 0])
-    )
-    return bool(by_query) or len(np.unique(values)) == len(values)
+    firsts = values[offsets[:-1][filled]]
+    by_query = np.array_equal(values, np.repeat(firsts, lengths[filled]))
+    by_query &= len(np.unique(firsts)) == len(firsts)
+    return by_query or len(np.unique(values)) == len(values)

@@ -11,24 +11,31 @@ from shuffleproof.core.compiled import compiled
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
 
-CUTOFF = 10
-ROWS = 1 << 14
-"""Rows that are hashed at a time."""
-
-GROUPS = 1 << 10
-"""Groups of equal labels that are compared at a time."""
+ROWS = 1 << 14  # Rows that are hashed at a time
+GROUPS = 1 << 10  # Groups of equal labels that are compared at a time
 
 
-def better_first(dataset: RankingDataset) -> Float64[np.ndarray, " queries"]:
+@no_type_check
+@compiled()
+def better_first(labels: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """The share of pairs of unlike labels whose better document stands first; NaN without pairs.
 
     In a file whose rows were shuffled it is .5 on average; it is (1 + Somers' D) / 2.
 
     >>> labels = np.array([2, 1, 0, 0, 1], dtype=np.float32)
-    >>> _better_first(labels, np.array([0, 3, 5])).tolist()
+    >>> better_first(labels, np.array([0, 3, 5])).tolist()
     [1.0, 0.0]
     """
-    return _better_first(dataset.labels, dataset.offsets)
+    shares = np.full(len(offsets) - 1, np.nan)
+    for query in range(len(offsets) - 1):
+        start, ahead, unlike = offsets[query], 0, 0
+        for late in range(start, offsets[query + 1]):
+            for early in range(start, late):
+                ahead += labels[early] > labels[late]
+                unlike += labels[early] != labels[late]
+        if unlike > 0:
+            shares[query] = ahead / unlike
+    return shares
 
 
 def interval(
@@ -38,12 +45,8 @@ def interval(
 
     Wilson's interval is of a number of trials. Shares of queries vary less than single trials do,
     so a query counts as as many trials as its variance says, and as one where all are equal.
-    Student's quantile replaces the normal one.
-
-    Args:
-        shares: of at least two queries.
-        distance: of the mean from chance, to be seen with power 80 % at level 5 %.
-        intervals: computed together; each error rate is divided by it (Bonferroni).
+    Student's quantile replaces the normal one. The distance is to be seen with power 80 % at level
+    5 %; error rates are divided by the number of intervals (Bonferroni).
 
     >>> [round(number, 3) for number in interval(np.array([0.4, 0.5, 0.6, 0.7]), 0.1)]
     [0.55, 0.353, 0.733, 15]
@@ -60,31 +63,6 @@ def interval(
     needed = (scipy.special.ndtri(upper) + scipy.special.ndtri(0.8)) * deviation / distance
     low, high = max(middle - half, 0.0), min(middle + half, 1.0)
     return mean, float(low), float(high), int(np.ceil(needed**2)) + 1
-
-
-def file_order_ndcg(dataset: RankingDataset) -> tuple[float, float]:
-    """(mean NDCG@10 of the file's order, its mean over random orders), queries with relevance only.
-
-    Gain 2^label − 1, discount 1 / log2(position + 1), ideal over all documents of the query. A
-    document is anywhere with equal chance, so random DCG is mean gain × sum of discounts.
-    """
-    offsets = dataset.offsets
-    gains = np.exp2(np.clip(dataset.labels.astype(np.float64), 0, 32)) - 1
-    place = ragged.places_of(offsets)
-    discounts = np.where(place < CUTOFF, 1 / np.log2(place + 2), 0.0)
-    ideal = gains[ragged.order_within(offsets, -gains)]
-    owner, queries = ragged.segment_ids(offsets), dataset.queries
-    as_shown, best, total, weight = (
-        np.bincount(owner, weights=values, minlength=queries)
-        for values in (gains * discounts, ideal * discounts, gains, discounts)
-    )
-    judged = best > 0
-    if not judged.any():
-        return float("nan"), float("nan")
-    chance = (total * weight)[judged] / np.diff(offsets)[judged]
-    return float((as_shown / np.where(judged, best, 1))[judged].mean()), float(
-        (chance / best[judged]).mean()
-    )
 
 
 def columns(
@@ -136,13 +114,10 @@ def perfect_order(dataset: RankingDataset) -> Bool[np.ndarray, "2 features"]:
 
 
 def repeated_rows(dataset: RankingDataset) -> tuple[Int64[np.ndarray, " some"], int, int]:
-    """Rows whose features equal another row's of the same query.
+    """Rows whose features equal another row's of the same query, by a hash; 0 and −0 are equal.
 
     Returns:
-        (these rows, how many are copies, how many of the
-        rows stand among unlike labels).
-
-    Vectors are compared by a 64-bit hash; 0 and −0 are equal.
+        (these rows, how many are copies, how many of the rows stand among unlike labels).
     """
     codes = row_codes(dataset.features)
     owner = ragged.segment_ids(dataset.offsets)
@@ -168,18 +143,3 @@ def row_codes(features: Float32[np.ndarray, "docs features"]) -> UInt64[np.ndarr
         for block in blocks
     ]
     return np.concatenate([np.zeros(0, np.uint64), *codes])
-
-
-@no_type_check
-@compiled()
-def _better_first(labels: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    shares = np.full(len(offsets) - 1, np.nan)
-    for query in range(len(offsets) - 1):
-        start, ahead, unlike = offsets[query], 0, 0
-        for late in range(start, offsets[query + 1]):
-            for early in range(start, late):
-                ahead += labels[early] > labels[late]
-                unlike += labels[early] != labels[late]
-        if unlike > 0:
-            shares[query] = ahead / unlike
-    return shares

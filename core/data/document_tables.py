@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,26 +27,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PART = "part"
-ANY_SIZE = 1 << 62
-"""Bytes of a table of documents: its matrix is bounded instead."""
-
+ANY_SIZE = 1 << 62  # Bytes of a table of documents: its matrix is bounded instead
 REPAIR = "Give every document a list of numbers."
 
 
-class DocumentRows(NamedTuple):
-    """Some rows of a table.
-
-    Attributes:
-        chunk: the rows; values beyond float32 are its largest.
-        columns: of the features, as the table calls them.
-        has_names: whether these are more than numbers.
-        stored: bytes of the file that have been read so far.
-    """
-
-    chunk: Chunk
-    columns: tuple[str, ...]
-    has_names: bool
-    stored: int
+DocumentRows = tuple[Chunk, tuple[str, ...], bool, int]
+"""Some rows of a table (values beyond float32 are its largest), the columns of the features as the
+table calls them, whether these are more than numbers, and the bytes of the file read so far."""
 
 
 def is_table(path: Path, name: str) -> bool:
@@ -59,20 +46,12 @@ def is_table(path: Path, name: str) -> bool:
 
 
 def has_parts(path: Path) -> bool:
-    """Tell if a file is a table with a column `part`, which says the part of each row.
-
-    Raises:
-        DataError: it is damaged.
-    """
+    """Tell if a file is a table with a column `part`, which says the part of each row."""
     return path.is_file() and is_table(path, str(path)) and PART in tables.names_of(path, str(path))
 
 
 def parts_in(path: Path) -> set[str]:
-    """The parts that the rows of a table say.
-
-    Raises:
-        DataError: it is damaged or names other parts, or rows of a part are lacking.
-    """
+    """The parts that the rows of a table say."""
     found, row = set[str](), 1
     for batch in tables.batches(path, str(path), [PART]):
         cells = list(batch.columns[PART])
@@ -89,18 +68,7 @@ def parts_in(path: Path) -> set[str]:
 def rows_of(
     path: Path, name: str, columns: Mapping[str, str], part: str | None, *, gaps: bool
 ) -> Iterator[DocumentRows]:
-    """The rows of a table, some thousands at a time.
-
-    Args:
-        path: of the table, plain or packed.
-        name: what errors call it.
-        columns: names of the columns of query, label and document, where they are none of NAMES.
-        part: rows of other parts are passed over, where a column says parts; None: none are.
-        gaps: whether features may have empty cells.
-
-    Raises:
-        DataError: it is damaged, or no table of documents.
-    """
+    """The rows of a table, some thousands at a time."""
     from shuffleproof.core.data.frames import COMMENT, NAMES, rows_of_frame  # noqa: PLC0415 (pandas)
 
     size, lists = path.stat().st_size, False
@@ -143,7 +111,7 @@ def rows_of(
                 clipped=int(beyond.sum()),
             )
             has_names = some.has_names and not lists
-            yield DocumentRows(chunk, some.columns, has_names, int(size * batch.share))
+            yield chunk, some.columns, has_names, int(size * batch.share)
 
 
 def _frame(columns: Mapping[str, tables.Column], first: int, place: str) -> "pd.DataFrame":

@@ -31,50 +31,29 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 @dataclass(frozen=True)
 class FeatureFacts:
-    """The values of one feature in one part.
+    """The values of one feature in one part."""
 
-    Attributes:
-        feature: its id.
-        low: the smallest value.
-        high: the largest value.
-        mean: over the rows looked at.
-        zeros: the share of the rows looked at that are 0.
-        quantiles: at 5, 25, 50, 75 and 95 %.
-        counts: rows looked at in 24 bins of equal width from `low` to `high`.
-        marks: "constant", "same within each query", "largest float32", "huge".
-    """
-
-    feature: int
-    low: float
-    high: float
-    mean: float
-    zeros: float
-    quantiles: Sequence[float]
-    counts: Sequence[int]
-    marks: Sequence[str]
+    feature: int  # its id
+    low: float  # the smallest value
+    high: float  # the largest value
+    mean: float  # over the rows looked at
+    zeros: float  # the share of the rows looked at that are 0
+    quantiles: Sequence[float]  # at 5, 25, 50, 75 and 95 %
+    counts: Sequence[int]  # rows looked at in 24 bins of equal width from `low` to `high`
+    marks: Sequence[str]  # "constant", "same within each query", "largest float32", "huge"
 
 
 @dataclass(frozen=True)
 class PartFacts:
-    """Facts of one part.
+    """Facts of one part."""
 
-    Attributes:
-        queries: how many.
-        documents: how many.
-        labels: documents by label, as (label, documents).
-        lengths: queries by list length, as (documents, queries).
-        relevant: queries with a relevant document.
-        looked_at: number of evenly spaced rows for means, quantiles and bins.
-        features: one entry a feature.
-    """
-
-    queries: int
-    documents: int
-    labels: Sequence[Sequence[float]]
-    lengths: Sequence[Sequence[int]]
-    relevant: int
-    looked_at: int
-    features: Sequence[FeatureFacts]
+    queries: int  # how many
+    documents: int  # how many
+    labels: Sequence[Sequence[float]]  # documents by label, as (label, documents)
+    lengths: Sequence[Sequence[int]]  # queries by list length, as (documents, queries)
+    relevant: int  # queries with a relevant document
+    looked_at: int  # number of evenly spaced rows for means, quantiles and bins
+    features: Sequence[FeatureFacts]  # one entry a feature
 
 
 @dataclass(frozen=True)
@@ -97,12 +76,7 @@ def find(fingerprint: str, store: Store) -> Examination | None:
 
 
 def examine(data: Artefact, store: Store) -> Generator[Progress, None, Examination]:
-    """Examine a stored data set, or find what was found before.
-
-    Args:
-        data: an artefact of kind `data`.
-        store: of the examination.
-    """
+    """Examine a stored data set, or find what was found before."""
     key = key_for(data.facts["fingerprint"])
     if (earlier := find(data.facts["fingerprint"], store)) is not None:  # removes a damaged one
         return earlier
@@ -163,7 +137,10 @@ def _feature_facts(
     for column, feature in enumerate(dataset.feature_ids):
         values = sample[:, column].astype(np.float64)
         lowest, highest = float(low[column]), float(high[column])
-        quantiles = np.quantile(values, QUANTILES) if lowest < highest else np.full(5, lowest)
+        quantiles, counted = np.full(5, lowest), np.array([len(values)])
+        if lowest < highest:
+            quantiles = np.quantile(values, QUANTILES)
+            counted, _ = np.histogram(values, BINS, (lowest, highest))
         facts.append(
             FeatureFacts(
                 feature=feature,
@@ -172,18 +149,11 @@ def _feature_facts(
                 mean=float(values.mean()),
                 zeros=float((values == 0).mean()),
                 quantiles=tuple(quantiles.tolist()),
-                counts=_bin_counts(values, lowest, highest),
+                counts=tuple(counted.tolist()),
                 marks=_marks(lowest, highest, int(varying[column])),
             )
         )
     return tuple(facts)
-
-
-def _bin_counts(values: np.ndarray, low: float, high: float) -> tuple[int, ...]:
-    if low == high:
-        return (len(values),)
-    places = np.minimum((values - low) / (high - low) * BINS, BINS - 1).astype(np.int64)
-    return tuple(np.bincount(np.maximum(places, 0), minlength=BINS).tolist())
 
 
 def _marks(low: float, high: float, varying: int) -> tuple[str, ...]:

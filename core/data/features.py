@@ -7,6 +7,7 @@ feature), infinities as float32's largest. A column, or a query's column, withou
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
@@ -14,6 +15,12 @@ from jaxtyping import Float32, Float64, Int64
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.errors import ShapeError, UnknownNameError
+
+Features: TypeAlias = Float32[np.ndarray, "docs features"]
+Block: TypeAlias = Float64[np.ndarray, "docs features"]
+Row: TypeAlias = Float64[np.ndarray, " features"]
+Table: TypeAlias = Float64[np.ndarray, "fitted features"]
+Bounds: TypeAlias = Int64[np.ndarray, " bounds"]
 
 NORMALISATIONS: dict[str, str] = {
     "none": "unchanged features",
@@ -37,31 +44,15 @@ LARGEST = float(np.finfo(np.float32).max)
 
 @dataclass(frozen=True, eq=False)
 class Normalisation:
-    """A fitted normalisation.
+    """A fitted normalisation."""
 
-    Attributes:
-        kind: a key of NORMALISATIONS.
-        table: what was fitted, one column a feature: origin and unit of the affine kinds (a
-            constant feature's unit is infinite), rising quantiles, or no rows.
-    """
+    kind: str  # a key of NORMALISATIONS
+    # what was fitted, one column a feature: origin and unit of the affine kinds (a
+    # constant feature's unit is infinite), rising quantiles, or no rows
+    table: Table
 
-    kind: str
-    table: Float64[np.ndarray, "fitted features"]
-
-    def apply(
-        self,
-        features: Float32[np.ndarray, "docs features"],
-        offsets: Int64[np.ndarray, " bounds"],
-    ) -> Float32[np.ndarray, "docs features"]:
-        """The normalised features; the ones given stay as they are.
-
-        Args:
-            features: one row a document.
-            offsets: rows of query q are `offsets[q] … offsets[q + 1] − 1`.
-
-        Raises:
-            ShapeError: not as many features as were fitted.
-        """
+    def apply(self, features: Features, offsets: Bounds) -> Features:
+        """The normalised features; the ones given stay as they are."""
         if features.shape[1] != self.table.shape[1]:
             columns, fitted = features.shape[1], self.table.shape[1]
             raise ShapeError("features", f"{columns} columns", f"{fitted}, as when fitted")
@@ -84,12 +75,7 @@ class Normalisation:
     def of_documents(
         self, dataset: RankingDataset, rows: Int64[np.ndarray, " rows"]
     ) -> Float32[np.ndarray, "rows features"]:
-        """The normalised features of these documents; per-query kinds see the whole query.
-
-        Args:
-            dataset: holds the documents.
-            rows: of the data set, in any order.
-        """
+        """The normalised features of these documents; per-query kinds see the whole query."""
         if not self.kind.startswith("query-"):
             return self.apply(dataset.features[rows], np.array([0, len(rows)]))
         query = np.searchsorted(dataset.offsets, rows, side="right") - 1
@@ -99,9 +85,7 @@ class Normalisation:
         whole = self.apply(dataset.features[members], offsets)
         return whole[offsets[member] + rows - dataset.offsets[query]]
 
-    def _affine(
-        self, block: Float64[np.ndarray, "docs features"]
-    ) -> Float64[np.ndarray, "docs features"]:
+    def _affine(self, block: Block) -> Block:
         origin, unit = self.table
         values = _signed_log(block) if self.kind == "log1p-z" else block
         low, high = (0.0, 1.0) if self.kind == "min-max" else (-WIDEST, WIDEST)
@@ -113,24 +97,13 @@ class Normalisation:
 
     @classmethod
     def from_arrays(cls, kind: str, arrays: Mapping[str, np.ndarray]) -> "Normalisation":
-        """The normalisation whose `arrays` these are.
-
-        Raises:
-            UnknownNameError: no normalisation of that kind.
-        """
+        """The normalisation whose `arrays` these are."""
         _check(kind)
         return cls(kind, np.asarray(arrays["normalisation"], dtype=np.float64))
 
 
 def fit(kind: str, dataset: RankingDataset) -> Normalisation:
     """Fit a normalisation on a data set, which should be the training part.
-
-    Args:
-        kind: a key of NORMALISATIONS.
-        dataset: whose features are read; labels and queries are not.
-
-    Raises:
-        UnknownNameError: no normalisation of that kind.
 
     >>> data = RankingDataset(np.array([[1], [3]], np.float32), np.zeros(2, np.float32),
     ...                       np.array([0, 2]), ("q",), (1,))
@@ -162,7 +135,7 @@ def _row_blocks(docs: int) -> Iterator[slice]:
         yield slice(start, min(start + BLOCK_ROWS, docs))
 
 
-def _query_blocks(offsets: Int64[np.ndarray, " bounds"]) -> Iterator[tuple[int, int]]:
+def _query_blocks(offsets: Bounds) -> Iterator[tuple[int, int]]:
     """Runs of whole queries [first, last) of about BLOCK_ROWS documents, or one larger query."""
     first, queries = 0, len(offsets) - 1
     while first < queries:
@@ -172,24 +145,18 @@ def _query_blocks(offsets: Int64[np.ndarray, " bounds"]) -> Iterator[tuple[int, 
         first = last
 
 
-def _doubles(
-    block: Float32[np.ndarray, "docs features"],
-) -> Float64[np.ndarray, "docs features"]:
+def _doubles(block: Features) -> Block:
     doubles = block.astype(np.float64)
     if not np.isfinite(doubles).all():
         np.nan_to_num(doubles, copy=False, nan=0.0, posinf=LARGEST, neginf=-LARGEST)
     return doubles
 
 
-def _signed_log(
-    block: Float64[np.ndarray, "docs features"],
-) -> Float64[np.ndarray, "docs features"]:
+def _signed_log(block: Block) -> Block:
     return np.copysign(np.log1p(np.abs(block)), block)
 
 
-def _extremes(
-    features: Float32[np.ndarray, "docs features"],
-) -> tuple[Float64[np.ndarray, " features"], Float64[np.ndarray, " features"]]:
+def _extremes(features: Features) -> tuple[Row, Row]:
     if not len(features):
         return np.zeros(features.shape[1]), np.zeros(features.shape[1])
     low, high = _doubles(features[:1])[0], _doubles(features[:1])[0]
@@ -199,12 +166,10 @@ def _extremes(
     return low, high
 
 
-def _moments(
-    features: Float32[np.ndarray, "docs features"], *, logarithmic: bool
-) -> tuple[Float64[np.ndarray, " features"], Float64[np.ndarray, " features"]]:
+def _moments(features: Features, *, logarithmic: bool) -> tuple[Row, Row]:
     """Mean and standard deviation of every column, in two passes."""
 
-    def blocks() -> Iterator[Float64[np.ndarray, "docs features"]]:
+    def blocks() -> Iterator[Block]:
         for rows in _row_blocks(len(features)):
             block = _doubles(features[rows])
             yield _signed_log(block) if logarithmic else block
@@ -220,9 +185,7 @@ def _moments(
 
 
 def _quantiles(
-    features: Float32[np.ndarray, "docs features"],
-    low: Float64[np.ndarray, " features"],
-    high: Float64[np.ndarray, " features"],
+    features: Features, low: Row, high: Row
 ) -> Float64[np.ndarray, "quantiles features"]:
     if not len(features):
         return np.zeros((QUANTILES + 1, features.shape[1]))
@@ -235,9 +198,7 @@ def _quantiles(
     return table
 
 
-def _shares(
-    block: Float64[np.ndarray, "docs features"], table: Float64[np.ndarray, "quantiles features"]
-) -> Float64[np.ndarray, "docs features"]:
+def _shares(block: Block, table: Float64[np.ndarray, "quantiles features"]) -> Block:
     """Position of each value among the quantiles; the middle of a run of equal ones."""
     result = np.zeros(block.shape)
     for column in range(block.shape[1]):
@@ -249,9 +210,7 @@ def _shares(
     return result
 
 
-def _within_queries(
-    kind: str, block: Float64[np.ndarray, "docs features"], offsets: Int64[np.ndarray, " bounds"]
-) -> Float64[np.ndarray, "docs features"]:
+def _within_queries(kind: str, block: Block, offsets: Bounds) -> Block:
     lengths = np.diff(offsets)
     filled = lengths > 0
     starts, counts = offsets[:-1][filled], lengths[filled]

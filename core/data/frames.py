@@ -11,17 +11,18 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from csv import QUOTE_MINIMAL, QUOTE_NONNUMERIC
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float32
 
-from shuffleproof.core.data import csv_text, ragged
+from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset, names_of_ids
 from shuffleproof.core.data.letor.write import check_queries, comment_of, whole_file, write
 from shuffleproof.core.data.text import TextColumn
@@ -33,6 +34,7 @@ from shuffleproof.core.errors import (
     quoted,
     shown,
 )
+from shuffleproof.core.numerals import NUMBER
 from shuffleproof.core.parameters import parts_of
 
 NAMES: Mapping[str, tuple[str, ...]] = {
@@ -42,20 +44,19 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 }
 """What columns are, and what they may be called unless `columns` says it."""
 
-COMMENT = "comment"
-"""The column of what follows `#` on a line of LETOR text."""
-
+COMMENT = "comment"  # The column of what follows `#` on a line of LETOR text
 RESERVED = ("part", COMMENT, *(name for names in NAMES.values() for name in names))
 """Names that no feature of a written table has."""
 
 _CALLED = re.compile(r"feature_([1-9][0-9]{0,8})")
 PARTS = ("train", "valid", "test")
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What spreadsheets take the first letter of a formula for."""
+
 Frames = pd.DataFrame | Mapping[str, pd.DataFrame]
 
-ROWS = 1 << 15
-"""Rows that are turned into text or columns at a time."""
-
+ROWS = 1 << 15  # Rows that are turned into text or columns at a time
 Parts = Mapping[str, RankingDataset]
 
 
@@ -65,14 +66,7 @@ def files_of(
 ) -> Iterator[dict[str, Path]]:
     """The frames as files, until the block ends: `whole`, or `train`, `valid` and `test`.
 
-    Args:
-        frames: one, which is split by queries; or three by part.
-        columns: what query, label and document ids are called, where it is none of NAMES.
-        gaps: features may have empty cells, which are written as NULL.
-
-    Raises:
-        ParameterError: parts or columns of other names.
-        DataError: what no data set is made of: no label, text among features, an empty cell.
+    `columns` names those of query, label and document; gaps of features are written as NULL.
     """
     parts = {"whole": frames} if isinstance(frames, pd.DataFrame) else dict(frames)
     if set(parts) not in ({"whole"}, set(PARTS)):
@@ -80,15 +74,10 @@ def files_of(
     unknown = sorted(set(columns or ()) - set(NAMES))
     if unknown:
         raise ParameterError("columns", unknown[0], "a name for query, label or document")
-    read = {
-        part: dataset_of(
-            "the frame" if part == "whole" else f"the frame {part}",
-            frame,
-            columns or {},
-            gaps=gaps,
-        )
-        for part, frame in parts.items()
-    }
+    read = {}
+    for part, frame in parts.items():
+        place = "the frame" if part == "whole" else f"the frame {part}"
+        read[part] = dataset_of(place, frame, columns or {}, gaps=gaps)
     with TemporaryDirectory() as folder:
         paths = {part: Path(folder) / f"{part}.txt" for part in read}
         for part, dataset in read.items():
@@ -117,20 +106,6 @@ def columns_named(text: str) -> dict[str, str]:
     return columns
 
 
-def features_of(
-    place: str, frame: pd.DataFrame, columns: Mapping[str, str] | None = None
-) -> list[Any]:
-    """The columns that are features, in their order: feature 1 is the first.
-
-    >>> features_of("", pd.DataFrame({"qid": [1], "bm25": [0.5], "label": [1], "length": [7]}))
-    ['bm25', 'length']
-    """
-    reserved = {_column(place, frame, meaning, columns or {}) for meaning in NAMES}
-    if COMMENT in frame.columns and not pd.api.types.is_numeric_dtype(frame[COMMENT]):
-        reserved.add(COMMENT)
-    return [name for name in frame.columns if name not in reserved]
-
-
 def _feature_ids(names: Sequence[Any]) -> tuple[int, ...]:
     """The ids of features: those that they are called by, as `write_parquet` does, or 1, 2, ….
 
@@ -145,22 +120,14 @@ def _feature_ids(names: Sequence[Any]) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class FrameRows:
-    """The rows of a frame, in their order.
+    """The rows of a frame, in their order."""
 
-    Attributes:
-        features: of the rows.
-        feature_ids: of the columns of features.
-        columns: of the features, as the frame calls them.
-        labels: of the rows.
-        queries: the query id of every row.
-        comments: what follows `#` in LETOR text, with the document's id; None: neither is there.
-    """
-
-    features: Float32[np.ndarray, "docs features"]
-    feature_ids: tuple[int, ...]
-    columns: tuple[str, ...]
-    labels: Float32[np.ndarray, " docs"]
-    queries: list[str]
+    features: Float32[np.ndarray, "docs features"]  # of the rows
+    feature_ids: tuple[int, ...]  # of the columns of features
+    columns: tuple[str, ...]  # of the features, as the frame calls them
+    labels: Float32[np.ndarray, " docs"]  # of the rows
+    queries: list[str]  # the query id of every row
+    # what follows `#` in LETOR text, with the document's id; None: neither is there
     comments: list[bytes] | None
 
     @property
@@ -170,34 +137,32 @@ class FrameRows:
 
 
 def rows_of_frame(
-    place: str,
-    frame: pd.DataFrame,
-    columns: Mapping[str, str],
-    *,
-    gaps: bool = False,
+    place: str, frame: pd.DataFrame, columns: Mapping[str, str], *, gaps: bool = False
 ) -> FrameRows:
     """The rows of a frame as arrays; features beyond float32 are infinite.
-
-    Args:
-        place: what errors call it; rows are called by the frame's index.
-        frame: a row a document.
-        columns: what query, label and document ids are called, where it is none of NAMES.
-        gaps: features may have empty cells, as NaN.
 
     Raises:
         DataError: no such column, no label, text among features, or an empty cell.
     """
-    column_of = {meaning: _column(place, frame, meaning, columns) for meaning in NAMES}
-    for meaning in NAMES:
+    column_of = {}
+    for meaning, usual in NAMES.items():
         or_named = f", or say --columns {meaning}=NAME (in Python columns={{{meaning!r}: NAME}})."
-        present = [name for name in NAMES[meaning] if name in frame.columns]
-        if len(present) > 1 and meaning not in columns:  # the other would be a feature
+        present = [name for name in usual if name in frame.columns]
+        if meaning in columns:
+            present = [columns[meaning]]
+            if columns[meaning] not in frame.columns:
+                finding = f"no column {shown(columns[meaning])} for the {meaning}"
+                raise DataError(place, finding, f"Name one of {_listed(frame.columns)}.")
+        if len(present) > 1:  # the other would be a feature
             finding = f"several columns for the {meaning} ({', '.join(present)})"
             raise DataError(place, finding, f"Drop all but one{or_named}")
-        if column_of[meaning] is None and meaning != "document":
+        if not present and meaning != "document":
             finding = f"no column for the {meaning}; there are {_listed(frame.columns)}"
-            raise DataError(place, finding, f"Call it {', '.join(NAMES[meaning])}{or_named}")
-    names = features_of(place, frame, columns)
+            raise DataError(place, finding, f"Call it {', '.join(usual)}{or_named}")
+        column_of[meaning] = present[0] if present else None
+    commented = COMMENT in frame and not pd.api.types.is_numeric_dtype(frame[COMMENT])
+    reserved = {*column_of.values(), *([COMMENT] if commented else ())}
+    names = [name for name in frame.columns if name not in reserved]
     if frame.empty or not names:
         lacking = "rows" if frame.empty else "columns of features"
         raise DataError(place, f"no {lacking}", "A row is a document, its features are columns.")
@@ -212,8 +177,7 @@ def rows_of_frame(
     check_queries([query for query in dict.fromkeys(queries) if query is not None], place)
     labels = _numbers(place, frame, str(column_of["label"]), label=True)
     features = np.stack([_numbers(place, frame, name, gaps=gaps) for name in names], axis=1)
-    document, commented = column_of["document"], COMMENT in frame.columns and COMMENT not in names
-    comments = None
+    document, comments = column_of["document"], None
     if document is not None or commented:
         none = [None] * len(frame)
         documents = none if document is None else _ids(place, frame, document)
@@ -222,14 +186,7 @@ def rows_of_frame(
             comment_of((comment or "").encode(), (name or "").encode(), place)
             for comment, name in zip(texts, documents, strict=True)
         ]
-    return FrameRows(
-        features,
-        ids,
-        called,
-        labels,
-        [str(query) for query in queries],
-        comments,
-    )
+    return FrameRows(features, ids, called, labels, [str(query) for query in queries], comments)
 
 
 def dataset_of(
@@ -262,7 +219,8 @@ def _ids(place: str, frame: pd.DataFrame, name: str) -> list[str | None]:
     for row, (value, lacking) in enumerate(zip(column.tolist(), empty, strict=True)):
         text = None if lacking else _id(value)
         if text is None and not lacking:
-            finding = f"row {frame.index[row]} of column {shown(name)} holds {_cell(value)}, no id"
+            said = f"{shown(repr(value)[:LONGEST_QUOTE])} ({type(value).__name__})"
+            finding = f"row {frame.index[row]} of column {shown(name)} holds {said}, no id"
             raise DataError(place, finding, "An id is a text or a number.")
         ids.append(text)
     return ids
@@ -278,47 +236,23 @@ def _id(value: Any) -> str | None:
     return str(value) if scalar else None
 
 
-def _cell(value: Any) -> str:
-    """A cell of another type, as an error quotes it."""
-    return f"{shown(repr(value)[:LONGEST_QUOTE])} ({type(value).__name__})"
-
-
 def _listed(names: Iterable[Any]) -> str:
     """The first names of columns."""
     return ", ".join(map(shown, list(names)[:12])) or "none"
 
 
-def _column(
-    place: str, frame: pd.DataFrame, meaning: str, columns: Mapping[str, str]
-) -> str | None:
-    """The column of a meaning; none where no column is it."""
-    if meaning in columns:
-        if columns[meaning] not in frame.columns:
-            finding = f"no column {shown(columns[meaning])} for the {meaning}"
-            raise DataError(place, finding, f"Name one of {_listed(frame.columns)}.")
-        return columns[meaning]
-    return next((name for name in NAMES[meaning] if name in frame.columns), None)
-
-
 def _numbers(
     place: str, frame: pd.DataFrame, name: Any, *, gaps: bool = False, label: bool = False
 ) -> np.ndarray:
-    """A column as float32; features that it does not hold become infinite.
-
-    Args:
-        place: what errors call the frame.
-        frame: whose column it is.
-        name: of the column.
-        gaps: empty cells become NaN.
-        label: it is the column of labels.
-    """
+    """A column as float32; features that it does not hold become infinite."""
     column = frame[name]
     if column.isna().all():
         column = pd.Series(np.nan, index=column.index)
-    elif column.dtype == object and column.map(_is_number).all():  # as integers beyond 64 bits
+    elif column.dtype == object:  # as integers beyond 64 bits
+        _check_objects(place, name, column, label=label)
         column = column.where(column.notna(), np.nan).astype(np.float64)
-    if not pd.api.types.is_numeric_dtype(column):
-        raise _no_number(place, frame, name, label=label)
+    elif not pd.api.types.is_numeric_dtype(column):
+        raise _no_number(place, name, column.dropna().head(1), str(column.dtype), label=label)
     with np.errstate(over="ignore"):
         values = column.to_numpy(dtype=np.float32, na_value=np.nan)
     wrong = ~np.isfinite(values)
@@ -345,28 +279,30 @@ def _is_number(value: Any) -> bool:
     return value is None or value is pd.NA or isinstance(value, float | np.number)
 
 
-def _no_number(place: str, frame: pd.DataFrame, name: Any, *, label: bool) -> DataError:
-    """The error of a column with something else than numbers: its first such cell."""
-    column, objects = frame[name], frame[name].dtype == object
-    wrong = ~column.map(_is_number) if objects else column.notna()
-    if objects and column.dropna().map(type).eq(str).all():
+def _check_objects(place: str, name: Any, column: "pd.Series[Any]", *, label: bool) -> None:
+    """Refuse a column of objects with something else than numbers: its first such cell."""
+    wrong = column[~column.map(_is_number)]
+    if len(wrong) and all(isinstance(value, str) for value in column.dropna()):
         # One bad cell makes a whole column of CSV texts: those that read as numbers are fine
-        unreadable = wrong & pd.to_numeric(column, errors="coerce").isna()
-        wrong = unreadable if unreadable.any() else wrong
-    value = column[wrong].iloc[0]
+        unreadable = wrong[pd.to_numeric(wrong, errors="coerce").isna()]
+        wrong = unreadable if len(unreadable) else wrong
+    if len(wrong):
+        raise _no_number(place, name, wrong.head(1), type(wrong.iloc[0]).__name__, label=label)
+
+
+def _no_number(
+    place: str, name: Any, cell: "pd.Series[Any]", kind: str, *, label: bool
+) -> DataError:
+    value = cell.iloc[0]
     said = quoted(value) if isinstance(value, str) else shown(repr(value)[:LONGEST_QUOTE])
-    kind = type(value).__name__ if objects else column.dtype
-    finding = (
-        f"row {frame.index[wrong][0]} of column {shown(name)} holds {said} ({kind}), no number"
-    )
+    finding = f"row {cell.index[0]} of column {shown(name)} holds {said} ({kind}), no number"
     remedy = "Correct the cell; if the column is no feature, drop it or encode it as numbers."
     if label:
         remedy = "Write labels as numbers: 0 for not relevant, higher for more relevant (Good → 2)."
     return DataError(place, finding, remedy)
 
 
-KINDS = ("csv", "parquet", "arrow", "jsonl")
-"""Kinds of tables that are written."""
+KINDS = ("csv", "parquet", "arrow", "jsonl")  # Kinds of tables that are written
 
 
 def write_table(parts: Parts, path: Path, kind: str) -> None:
@@ -375,36 +311,54 @@ def write_table(parts: Parts, path: Path, kind: str) -> None:
     Columns: part, query, document and comment where there are any, label, and every feature by its
     name, `feature_<id>` where it has none. Rows have the order of the source; cells that it left
     out are 0. Numbers have the fewest digits that read back the same.
-
-    Args:
-        parts: data sets by the name of the part; they share their features.
-        path: of the file, which appears when it is complete.
-        kind: one of KINDS.
     """
+    import pyarrow as pa  # noqa: PLC0415 (only who writes tables pays for it)
+    from pyarrow import parquet  # noqa: PLC0415 (likewise)
+
+    frames = _frames(parts)
     with whole_file(path) as file:
         if kind in {"parquet", "arrow"}:
-            _write_batches(_frames(parts), file, kind)
+            first = next(frames)
+            schema = pa.Schema.from_pandas(first, preserve_index=False)
+            opened = parquet.ParquetWriter if kind == "parquet" else pa.ipc.new_file
+            with opened(file, schema) as table:
+                for frame in chain([first], frames):
+                    table.write_table(pa.Table.from_pandas(frame, schema, preserve_index=False))
             return
-        for at, frame in enumerate(_frames(parts)):
-            text = csv_text.csv(frame, header=at == 0) if kind == "csv" else _json(frame)
+        for at, frame in enumerate(frames):
+            if kind == "csv":
+                text = csv(frame, header=at == 0)
+            else:
+                rows = frame.itertuples(index=False, name=None)
+                objects = (dict(zip(frame.columns, row, strict=True)) for row in rows)
+                text = "".join(json.dumps(one) + "\n" for one in objects)
             file.write(text.encode())
 
 
-def _json(frame: pd.DataFrame) -> str:
-    rows = frame.itertuples(index=False, name=None)
-    return "".join(json.dumps(dict(zip(frame.columns, row, strict=True))) + "\n" for row in rows)
+def csv(frame: pd.DataFrame, *, header: bool = True) -> str:
+    r"""A frame as CSV text whose cells no spreadsheet takes for formulas; numbers stay numbers.
+
+    A text, or a column's name, that starts with = + - @, a tab or a carriage return and is no
+    number gets an apostrophe in front, which spreadsheets do not show. Where a text holds a
+    carriage return, which would end a row, all texts are quoted.
+
+    >>> csv(pd.DataFrame({"query": ["=1+1", "-3", "q"], "value": [-1.5, 0.0, 2.0]}))
+    "query,value\n'=1+1,-1.5\n-3,0.0\nq,2.0\n"
+    """
+    safe = frame.rename(columns=_plain_cell)
+    returns = any("\r" in str(name) for name in frame.columns)
+    for place in range(safe.shape[1]):
+        column = safe.iloc[:, place]
+        if not pd.api.types.is_numeric_dtype(column):
+            returns |= any(isinstance(cell, str) and "\r" in cell for cell in column)
+            safe.isetitem(place, [_plain_cell(cell) for cell in column])
+    quoting: Literal[0, 2] = QUOTE_NONNUMERIC if returns else QUOTE_MINIMAL
+    return safe.to_csv(index=False, header=header, lineterminator="\n", quoting=quoting)
 
 
-def _write_batches(frames: Iterator[pd.DataFrame], target: Any, kind: str) -> None:
-    import pyarrow as pa  # noqa: PLC0415 (only who writes Arrow or Parquet)
-    from pyarrow import parquet  # noqa: PLC0415 (likewise)
-
-    first = next(frames)
-    schema = pa.Schema.from_pandas(first, preserve_index=False)
-    opened = parquet.ParquetWriter if kind == "parquet" else pa.ipc.new_file
-    with opened(target, schema) as file:
-        for frame in chain([first], frames):
-            file.write_table(pa.Table.from_pandas(frame, schema, preserve_index=False))
+def _plain_cell(cell: Any) -> Any:
+    risky = isinstance(cell, str) and cell.startswith(FORMULA) and not NUMBER.fullmatch(cell)
+    return f"'{cell}" if risky else cell
 
 
 def _frames(parts: Parts) -> Iterator[pd.DataFrame]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from shuffleproof.core.errors import DataError
+from shuffleproof.core.store.artefacts import Store
 
 SAMPLE, SAMPLE_TEXTS = "sample", "sample-texts"
 SHIPPED = (SAMPLE, SAMPLE_TEXTS)
@@ -31,12 +32,8 @@ PART_WORDS = {
 
 PACKED = ("", ".gz", ".bz2", ".xz", ".zip")
 GROUP_SUFFIXES = (".query", ".group")
-FOLDS = 5
-"""LETOR's parts, and as many folds: three parts to train on, one to validate, one to test."""
-
-FRACTIONS = (0.6, 0.2, 0.2)
-"""Of a single file's queries, for training, validation and test."""
-
+FOLDS = 5  # LETOR's parts, and as many folds: three parts to train on, one to validate, one to test
+FRACTIONS = (0.6, 0.2, 0.2)  # Of a single file's queries, for training, validation and test
 _FOLD = re.compile(r"(?i)fold[ _-]?[0-9]{1,6}")
 _SHARD = re.compile(r"(.+)-([0-9]{1,6})-of-([0-9]{1,6})(\..*)?")
 _NUMBERED = re.compile(r"([A-Za-z])([1-9])(\.[a-z0-9]+)*")
@@ -44,22 +41,16 @@ _NUMBERED = re.compile(r"([A-Za-z])([1-9])(\.[a-z0-9]+)*")
 
 @dataclass(frozen=True)
 class Parts:
-    """The files of one fold; several files of a part are read one after the other.
+    """The files of one fold; several files of a part are read one after the other."""
 
-    Attributes:
-        name: of the fold.
-        train: files to train on.
-        valid: files to validate on; none: a fifth of the training queries is split off.
-        test: files to test on.
-        note: how it was decided, where names alone do not say it.
-        unread: files of the folder that are no part and are not read.
-    """
-
-    name: str
-    train: tuple[Path, ...]
+    name: str  # of the fold
+    train: tuple[Path, ...]  # files to train on
+    # files to validate on; none: a fifth of the training queries is split off
     valid: tuple[Path, ...]
-    test: tuple[Path, ...]
+    test: tuple[Path, ...]  # files to test on
+    # how it was decided, where names alone do not say it
     note: str = field(default="", kw_only=True)
+    # files of the folder that are no part and are not read
     unread: tuple[str, ...] = field(default=(), kw_only=True)
 
 
@@ -88,6 +79,27 @@ def find(path: Path) -> tuple[Parts, ...]:
     return (_parts_in(path),)
 
 
+def folds_of(data: str, store: Store) -> list[str]:
+    """Names to open, one per fold, in the folds' order.
+
+    A stored name is its own single fold; `name` alone means all of
+    `name-fold1` … where these are stored; a folder of `Fold1` … means its folders.
+    """
+    names = store.names()
+    if data in SHIPPED or data in names:
+        return [data]
+    numbered = {
+        int(match[1]): name
+        for name in names
+        if (match := re.fullmatch(re.escape(data) + r"-fold([0-9]{1,6})", name))
+    }
+    if numbered:
+        return [numbered[number] for number in sorted(numbered)]
+    path = Path(data)
+    folds = find(path) if path.is_dir() else ()
+    return [str(path / parts.name) for parts in folds] if len(folds) > 1 else [data]
+
+
 def fold_at(path: Path) -> Parts | None:
     """The fold that a path names although no such folder exists: `MQ2008/Fold2` of S1 … S5."""
     if path.exists() or not _FOLD.fullmatch(path.name) or not path.parent.is_dir():
@@ -112,8 +124,12 @@ def part_of(name: str) -> str | None:
     >>> part_of("set1.train.txt.gz"), part_of("vali.txt.query"), part_of("latest.txt")
     ('train', 'valid', None)
     """
-    words = {PART_WORDS[word] for word in re.split(r"[^a-z]+", name.lower()) if word in PART_WORDS}
-    return words.pop() if len(words) == 1 else None
+    parts = _parts_named(name)
+    return parts.pop() if len(parts) == 1 else None
+
+
+def _parts_named(name: str) -> set[str]:
+    return {PART_WORDS[word] for word in re.split(r"[^a-z]+", name.lower()) if word in PART_WORDS}
 
 
 def visible_files(folder: Path) -> list[Path]:
@@ -129,8 +145,7 @@ def _words(path: Path) -> set[str]:
     """The parts that a data file's name speaks of."""
     if not path.is_file() or _unpacked_name(path).endswith(GROUP_SUFFIXES):
         return set()
-    words = re.split(r"[^a-z]+", _unpacked_name(path).lower())
-    return {PART_WORDS[word] for word in words if word in PART_WORDS}
+    return _parts_named(_unpacked_name(path))
 
 
 def _are_shards(paths: Sequence[Path]) -> bool:
@@ -205,6 +220,7 @@ def _rotations(folder: Path, numbered: dict[int, Path]) -> tuple[Parts, ...]:
             f"LETOR's fold {first + 1} of {FOLDS}: {stems[0]}, {stems[1]} and {stems[2]} train, "
             f"{stems[3]} validates, {stems[4]} tests."
         )
-        test, valid = (rotated[4],), (rotated[3],)
-        folds.append(Parts(f"Fold{first + 1}", tuple(rotated[:3]), valid, test, note=note))
+        folds.append(
+            Parts(f"Fold{first + 1}", tuple(rotated[:3]), (rotated[3],), (rotated[4],), note=note)
+        )
     return tuple(folds)

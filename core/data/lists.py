@@ -5,6 +5,7 @@ in the input order; column j of `ranks` is the rank under initial ranking j, whe
 """
 
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import Float32, Int32, Int64
@@ -14,6 +15,11 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.ragged import falling_order
 from shuffleproof.core.errors import ShapeError
 from shuffleproof.core.words import counted
+
+Bounds: TypeAlias = Int64[np.ndarray, " bounds"]
+Rows: TypeAlias = Int64[np.ndarray, " candidates"]
+Ranks: TypeAlias = Int32[np.ndarray, "candidates rankings"]
+Prior: TypeAlias = Float32[np.ndarray, "candidates rankings"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +35,11 @@ class CandidateLists:
         prior: score under each initial ranking; `ranks` is the competition rank of `prior`.
     """
 
-    offsets: Int64[np.ndarray, " bounds"]
+    offsets: Bounds
     queries: Int64[np.ndarray, " lists"]
-    rows: Int64[np.ndarray, " candidates"]
-    ranks: Int32[np.ndarray, "candidates rankings"]
-    prior: Float32[np.ndarray, "candidates rankings"]
+    rows: Rows
+    ranks: Ranks
+    prior: Prior
 
     def __post_init__(self) -> None:
         """Check that the arrays belong together and make them read-only."""
@@ -74,9 +80,7 @@ class CandidateLists:
         return cls.unranked(dataset.offsets, np.arange(dataset.documents, dtype=np.int64))
 
     @classmethod
-    def unranked(
-        cls, offsets: Int64[np.ndarray, " bounds"], rows: Int64[np.ndarray, " candidates"]
-    ) -> "CandidateLists":
+    def unranked(cls, offsets: Bounds, rows: Rows) -> "CandidateLists":
         """One list for each query in turn, without initial rankings."""
         queries = np.arange(len(offsets) - 1, dtype=np.int64)
         ranks, prior = (np.zeros((len(rows), 0), dtype) for dtype in (np.int32, np.float32))
@@ -108,17 +112,13 @@ class CandidateLists:
             prior=prior,
         )
 
-    def shown_as(self, order: Int64[np.ndarray, " candidates"]) -> "CandidateLists":
-        """The same candidates and prior ranks shown in another order.
-
-        Args:
-            order: old candidate index for each new one; stays within each list.
-        """
+    def shown_as(self, order: Rows) -> "CandidateLists":
+        """The same candidates and prior ranks in another order: old indexes, within each list."""
         return replace(
             self, rows=self.rows[order], ranks=self.ranks[order], prior=self.prior[order]
         )
 
-    def reranked(self, prior: Float32[np.ndarray, "candidates rankings"]) -> "CandidateLists":
+    def reranked(self, prior: Prior) -> "CandidateLists":
         """The same candidates under other initial rankings, shown by the first of them.
 
         Ties are shown by data set row. What a perturbation of the initial ranking returns.
@@ -146,9 +146,7 @@ class JudgedLists:
     lists: CandidateLists
 
 
-def _ranks_of(
-    offsets: Int64[np.ndarray, " bounds"], prior: Float32[np.ndarray, "candidates rankings"]
-) -> Int32[np.ndarray, "candidates rankings"]:
+def _ranks_of(offsets: Bounds, prior: Prior) -> Ranks:
     ranks = np.empty(prior.shape, dtype=np.int32)
     for column in range(prior.shape[1]):
         ranks[:, column] = ragged.competition_ranks(offsets, prior[:, column])

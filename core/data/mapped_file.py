@@ -64,11 +64,7 @@ def save(dataset: RankingDataset, path: Path) -> None:
 
 
 def open_(path: Path) -> RankingDataset:
-    """Open a data set that `save` wrote; its arrays are the file's pages, read when touched.
-
-    Raises:
-        DataError: there is no such file, or it is damaged or of another kind.
-    """
+    """Open a data set that `save` wrote; its arrays are the file's pages, read when touched."""
     arrays, about = open_mapped(path)
     try:
         columns = text_columns(arrays, about["blobs"])
@@ -117,20 +113,16 @@ def text_columns(arrays: Arrays, blobs: str) -> dict[str, TextColumn]:
 def save_fold(fold: Fold, directory: Path) -> None:
     """Write train.safetensors, valid.safetensors, test.safetensors and fold.json."""
     directory.mkdir(parents=True, exist_ok=True)
-    for name in PARTS:
-        save(getattr(fold, name), directory / f"{name}.safetensors")
-    facts = {name: getattr(fold, name).fingerprint for name in PARTS}
+    for name, part in fold.parts.items():
+        save(part, directory / f"{name}.safetensors")
+    facts = {name: part.fingerprint for name, part in fold.parts.items()}
     text = json.dumps({"format": FORMAT, "fingerprint": fold.fingerprint, "parts": facts}, indent=1)
     with whole_file(directory / "fold.json") as file:
         file.write(f"{text}\n".encode())
 
 
 def open_fold(directory: Path) -> Fold:
-    """Open what `save_fold` wrote.
-
-    Raises:
-        DataError: something is missing, damaged, or belongs to another fold.
-    """
+    """Open what `save_fold` wrote; refused if a part is missing, damaged, or of another fold."""
     try:
         facts = json.loads((directory / "fold.json").read_text(encoding="utf-8"))
         expected = [facts["parts"][name] for name in PARTS]
@@ -159,15 +151,20 @@ def write(path: Path, arrays: Arrays, about: Mapping[str, str]) -> None:
     end = 0
     kinds = {dtype: kind for kind, dtype in KINDS.items()}
     for name, array in arrays.items():
-        gap = -end % ALIGNMENT
-        if gap:
+        if gap := -end % ALIGNMENT:
             chunks.append(np.zeros(gap, dtype=np.uint8))
-            header[f"padding.{len(header)}"] = _entry("U8", (gap,), end, gap)
-            end += gap
+            spans = [end, end + gap]
+            header[f"padding.{len(header)}"] = {
+                "dtype": "U8",
+                "shape": [gap],
+                "data_offsets": spans,
+            }
         whole = np.ascontiguousarray(array)
         chunks.append(whole)
-        header[name] = _entry(kinds[whole.dtype], whole.shape, end, whole.nbytes)
-        end += whole.nbytes
+        spans = [end + gap, end + gap + whole.nbytes]
+        shape = list(whole.shape)
+        header[name] = {"dtype": kinds[whole.dtype], "shape": shape, "data_offsets": spans}
+        end = spans[1]
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-(8 + len(text)) % ALIGNMENT)
     with whole_file(path) as file:
@@ -178,16 +175,8 @@ def write(path: Path, arrays: Arrays, about: Mapping[str, str]) -> None:
         os.fsync(file.fileno())
 
 
-def _entry(kind: str, shape: tuple[int, ...], start: int, size: int) -> dict[str, Any]:
-    return {"dtype": kind, "shape": list(shape), "data_offsets": [start, start + size]}
-
-
 def open_mapped(path: Path, form: str = FORMAT) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """The arrays of a file that `write` wrote, memory-mapped, and the texts about them.
-
-    Raises:
-        DataError: there is no such file, it is damaged, or its `format` is another.
-    """
+    """The arrays of a file that `write` wrote, memory-mapped, and the texts about them."""
     try:
         with path.open("rb") as file:
             pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

@@ -1,15 +1,20 @@
 """Ragged arrays, whose segments are given by rising offsets (0 … total): indexes and sorting."""
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import Int64, Shaped
+
+Bounds: TypeAlias = Int64[np.ndarray, " bounds"]
+Places: TypeAlias = Int64[np.ndarray, " elements"]
+Values: TypeAlias = Shaped[np.ndarray, " elements"]
 
 SELECTED = 10
 """Segments longer than this many times the number of values asked for are not sorted fully."""
 
 
-def offsets_of(lengths: Int64[np.ndarray, " segments"]) -> Int64[np.ndarray, " bounds"]:
+def offsets_of(lengths: Int64[np.ndarray, " segments"]) -> Bounds:
     """The offsets of segments of these lengths.
 
     >>> offsets_of(np.array([2, 0, 1])).tolist()
@@ -20,19 +25,17 @@ def offsets_of(lengths: Int64[np.ndarray, " segments"]) -> Int64[np.ndarray, " b
     return offsets
 
 
-def segment_ids(offsets: Int64[np.ndarray, " bounds"]) -> Int64[np.ndarray, " elements"]:
+def segment_ids(offsets: Bounds) -> Places:
     """The segment that each element belongs to."""
     return np.repeat(np.arange(len(offsets) - 1, dtype=np.int64), np.diff(offsets))
 
 
-def places_of(offsets: Int64[np.ndarray, " bounds"]) -> Int64[np.ndarray, " elements"]:
+def places_of(offsets: Bounds) -> Places:
     """The 0-based place of each element in its segment."""
     return np.arange(offsets[-1], dtype=np.int64) - np.repeat(offsets[:-1], np.diff(offsets))
 
 
-def elements_of(
-    offsets: Int64[np.ndarray, " bounds"], segments: Int64[np.ndarray, " chosen"]
-) -> Int64[np.ndarray, " elements"]:
+def elements_of(offsets: Bounds, segments: Int64[np.ndarray, " chosen"]) -> Places:
     """The element indexes of the chosen segments, segment after segment.
 
     >>> elements_of(np.array([0, 2, 5]), np.array([1, 0])).tolist()
@@ -42,9 +45,7 @@ def elements_of(
     return np.repeat(offsets[segments], lengths) + places_of(offsets_of(lengths))
 
 
-def order_within(
-    offsets: Int64[np.ndarray, " bounds"], *keys: Shaped[np.ndarray, " elements"]
-) -> Int64[np.ndarray, " elements"]:
+def order_within(offsets: Bounds, *keys: Values) -> Places:
     """Element indexes that sort each segment by the keys, ascending, the first key leading.
 
     >>> order_within(np.array([0, 3, 5]), np.array([2, 0, 1, 9, 8])).tolist()
@@ -53,9 +54,7 @@ def order_within(
     return np.lexsort((*reversed(keys), segment_ids(offsets)))
 
 
-def competition_ranks(
-    offsets: Int64[np.ndarray, " bounds"], scores: Shaped[np.ndarray, " elements"]
-) -> Int64[np.ndarray, " elements"]:
+def competition_ranks(offsets: Bounds, scores: Values) -> Places:
     """The 0-based rank of each element in its segment by falling score; ties share the best rank.
 
     >>> competition_ranks(np.array([0, 4]), np.array([1.0, 3.0, 3.0, 0.0])).tolist()
@@ -64,11 +63,7 @@ def competition_ranks(
     return blocks_of(offsets, scores, falling_order(offsets, scores))
 
 
-def sort_within(
-    offsets: Int64[np.ndarray, " bounds"],
-    keys: Shaped[np.ndarray, " elements"],
-    depth: int | None = None,
-) -> None:
+def sort_within(offsets: Bounds, keys: Values, depth: int | None = None) -> None:
     """Sort every segment of `keys` in place, ascending.
 
     Segments of one length are sorted together as a matrix: NumPy's vectorised sort takes rows
@@ -97,9 +92,7 @@ def sort_within(
             keys[places] = segments
 
 
-def same_length(
-    offsets: Int64[np.ndarray, " bounds"],
-) -> Iterator[int | Int64[np.ndarray, "segments length"]]:
+def same_length(offsets: Bounds) -> Iterator[int | Int64[np.ndarray, "segments length"]]:
     """Element places of the segments of each length ≥ 2; the length alone where all share it."""
     lengths = np.diff(offsets)
     if len(lengths) and lengths[0] > 1 and (lengths == lengths[0]).all():
@@ -112,17 +105,8 @@ def same_length(
             yield offsets[chosen][:, None] + np.arange(length, dtype=np.int64)
 
 
-def falling_order(
-    offsets: Int64[np.ndarray, " bounds"],
-    scores: Shaped[np.ndarray, " elements"],
-    ties: Int64[np.ndarray, " elements"] | None = None,
-) -> Int64[np.ndarray, " elements"]:
+def falling_order(offsets: Bounds, scores: Values, ties: Places | None = None) -> Places:
     """Element indexes that put each segment in falling order of score.
-
-    Args:
-        offsets: bounds of the segments.
-        scores: sort key; NaN comes last.
-        ties: second key, rising; without it, equal scores keep their order.
 
     >>> falling_order(np.array([0, 3, 5]), np.array([1.0, 3.0, 3.0, 0.0, 9.0])).tolist()
     [1, 2, 0, 4, 3]
@@ -140,11 +124,7 @@ def falling_order(
     return order
 
 
-def blocks_of(
-    offsets: Int64[np.ndarray, " bounds"],
-    scores: Shaped[np.ndarray, " elements"],
-    order: Int64[np.ndarray, " elements"],
-) -> Int64[np.ndarray, " elements"]:
+def blocks_of(offsets: Bounds, scores: Values, order: Places) -> Places:
     """The 0-based competition rank of each element, given the order by falling score.
 
     >>> blocks_of(np.array([0, 4]), np.array([1.0, 3.0, 3.0, 0.0]), np.array([1, 2, 0, 3])).tolist()

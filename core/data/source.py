@@ -24,9 +24,6 @@ UNREAD = 20  # files that are not read and are named
 
 HELD_OUT = (0.8, 0.2)
 
-Columns = Mapping[str, str] | None
-"""Names of a table's columns by what they hold: query, label and document."""
-
 
 @dataclass(frozen=True)
 class LoadedFold:
@@ -43,18 +40,13 @@ def loading(
     missing: MissingCells | str = MissingCells.ERROR,
     seed: int = 0,
     fractions: tuple[float, float, float] = FRACTIONS,
-    columns: Columns = None,
+    columns: Mapping[str, str] | None = None,
 ) -> Generator[Progress, None, LoadedFold]:
     """Read the parts of a fold, or one file and split it by query; yields the bytes read.
 
-    Without validation files, a fifth of the training queries are split off.
+    Options are those of `catalogue.ReadingOptions`.
 
-    Args:
-        place: of the fold.
-        missing: what NULL and NaN cells become; means and maxima are the training part's.
-        seed: of the split.
-        fractions: of the queries of one file for training, validation and test.
-        columns: names of a table's columns.
+    Without validation files, a fifth of the training queries are split off.
     """
     whole = isinstance(place, Path)
     parts = Parts(place.name, (place,), (), ()) if isinstance(place, Path) else place
@@ -109,14 +101,7 @@ def _check_fractions(fractions: tuple[float, float, float]) -> None:
 def _queries_of_parts(
     queries: int, fractions: Sequence[float], seed: int, place: str
 ) -> list[Int64[np.ndarray, " chosen"]]:
-    """The queries of every part, drawn at random, in the order that they had.
-
-    Args:
-        queries: how many there are.
-        fractions: of them, by part.
-        seed: of the drawing.
-        place: what is split, for an error.
-    """
+    """The queries of every part, drawn at random, in the order that they had."""
     if queries < len(fractions):
         finding = f"{counted(queries, 'query')} for {len(fractions)} parts"
         raise DataError(place, finding, "Give each part a file, or bring more queries.")
@@ -137,17 +122,13 @@ def _read_parts(
     The first part is split by query where `split` says how, without a second matrix; its own first
     part then says what missing cells become. Yields the
     bytes read so far, of those of all files as they are stored.
-
-    Args:
-        parts: the files.
-        empty: a table of the same settings as all that are read.
-        split: of the first part.
     """
     groups = {TRAIN: parts.train, VALID: parts.valid, TEST: parts.test}
     groups = {part: files for part, files in groups.items() if files}
-    read = []
-    sizes = {file: _size(file) for files in groups.values() for file in files}
-    bytes_before, total = 0, sum(sizes[file] for files in groups.values() for file in files)
+    read, tables = list[LetorTable](), dict[str, tuple[str, ...]]()
+    every = [file for files in groups.values() for file in files]
+    sizes = {file: file.stat().st_size if file.is_file() else 0 for file in every}
+    bytes_before, total = 0, sum(sizes[file] for file in every)
     for part, files in groups.items():
         table = LetorTable(empty.missing, empty.limits, empty.columns)
         due = part if parts.test else None  # of one file, which is split, rows say what they like
@@ -156,28 +137,16 @@ def _read_parts(
                 yield Progress(min(bytes_before + stored, total), total, "bytes")
             bytes_before += sizes[file]
         read.append(table)
-        _check_columns([named for each in read for named in each.columns_by_table.items()])
+        tables |= table.columns_by_table
+        (first, expected), *others = [*tables.items()] or [("", ())]
+        for name, features in others:  # features are numbered by their place
+            if features != expected:
+                ours, theirs = (", ".join(map(shown, some[:8])) for some in (features, expected))
+                finding = f"its features are {ours}, those of {Path(first).name} {theirs}"
+                raise DataError(name, finding, "Give all parts the same columns in the same order.")
     union = np.unique(np.concatenate([table.feature_ids for table in read]))
     for table in read:
         table.align(union)
     first_table, *further_tables = read
     parsed = [first_table.to_dataset()] if split is None else first_table.parsed_parts(split)
     return [*parsed, *(table.to_dataset(first_table.fillers) for table in further_tables)]
-
-
-def _check_columns(tables: Sequence[tuple[str, tuple[str, ...]]]) -> None:
-    """Refuse tables whose features are not the same: they are numbered by their place.
-
-    Args:
-        tables: name and features of each.
-    """
-    for name, features in tables[1:]:
-        first, expected = tables[0]
-        if features != expected:
-            ours, theirs = (", ".join(map(shown, some[:8])) for some in (features, expected))
-            finding = f"its features are {ours}, those of {Path(first).name} {theirs}"
-            raise DataError(name, finding, "Give all parts the same columns in the same order.")
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.is_file() else 0  # reading it reports other kinds of files

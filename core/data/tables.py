@@ -1,13 +1,16 @@
 """Tables of untrusted files as plain arrays: Parquet, Arrow (files and streams), JSON lines, CSV.
 
-`read_table` reads a whole table and `batches` reads a table batch by batch. Both read in a guarded
-process (`core.data.guarded`), whose memory is limited; files may be packed (.gz .bz2 .xz .zip).
-The functions below `column_batches` run in that process.
+`read_table` reads a whole table and `batches` reads a table batch by batch; files may be packed
+(.gz .bz2 .xz .zip). A crafted file can crash the library that reads it, or make it take all memory.
+So the reader (`column_batches` and what is below it) runs in a disposable process
+(`core.execution.worker_process`) with limits on memory and on time, which answers with plain
+arrays, JSON, and refusals. The process that asks survives whatever the file does.
 """
 
 import csv
 import io
 import json
+import os
 import re
 import warnings
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
@@ -18,59 +21,44 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from shuffleproof.core.data import guarded
 from shuffleproof.core.data.letor import stream
 from shuffleproof.core.data.letor.stream import ARROW, CSV, JSON, PARQUET, STREAM
 from shuffleproof.core.errors import DataError, shown
+from shuffleproof.core.execution.worker_process import LATE, WorkerError, WorkerProcess
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-ROWS = 4096
-"""Rows of a batch at most; wide tables have fewer."""
-
-CELLS = 1 << 22
-"""Cells of a batch at most."""
-
-TEXT = 1 << 24
-"""Bytes of JSON lines of a batch, but for its last line."""
-
-COLUMNS = (1 << 16) + 64
-"""Columns of a table at most."""
-
-LINE = 1 << 24
-"""Bytes of a line of JSON or CSV at most."""
-
-TABLE = 1 << 30
-"""Bytes of a table that `read_table` reads at most."""
-
+SERVER = "shuffleproof.core.data.tables:ReaderServer"
+SILENCE = 60.0  # Seconds between two answers at most
+LEAST_MEMORY, MOST_MEMORY, SPARE_MEMORY = 640 << 20, 4 << 30, 256 << 20
+DAMAGED = "Write the file again, or check it with the program that made it."
+ROWS = 4096  # Rows of a batch at most; wide tables have fewer
+CELLS = 1 << 22  # Cells of a batch at most
+TEXT = 1 << 24  # Bytes of JSON lines of a batch, but for its last line
+COLUMNS = (1 << 16) + 64  # Columns of a table at most
+LINE = 1 << 24  # Bytes of a line of JSON or CSV at most
+TABLE = 1 << 30  # Bytes of a table that `read_table` reads at most
 RATIO, UNCHECKED = 250.0, 1 << 25
 """Bytes of all batches to those of the file at most, once there are UNCHECKED of them."""
 
 INDEX = re.compile(r"__index_level_\d+__")
 """Names that pandas gives to an index without a name when it writes a table."""
 
-LISTS = "features"
-"""A column of lists of numbers."""
-
+LISTS = "features"  # A column of lists of numbers
 DELIMITERS = (",", ";", "\t", "|")
 
 Column = np.ndarray | list[Any]
 
 
 class Batch(NamedTuple):
-    """A batch of rows of a table.
+    """A batch of rows of a table."""
 
-    Attributes:
-        columns: by name an array (int64, bool, or float64 with NaN for missing), or a list of
-            values with None for missing. Lists of LISTS are rows of a matrix if they have one
-            length.
-        share: of the file that has been read, from 0 to 1.
-    """
-
+    # by name an array (int64, bool, or float64 with NaN for missing), or a list of values
+    # with None for missing. Lists of LISTS are rows of a matrix if they have one length
     columns: dict[str, Column]
-    share: float
+    share: float  # of the file that has been read, from 0 to 1
 
 
 def read_table(
@@ -103,11 +91,7 @@ def read_table(
 
 
 def names_of(path: Path, place: str) -> list[str]:
-    """The names of all columns of a table, by its first rows; arguments as `read_table`'s.
-
-    Raises:
-        DataError: no table, or damaged.
-    """
+    """The names of all columns of a table, by its first rows; arguments as `read_table`'s."""
     with closing(batches(path, place)) as read:
         return next((list(batch.columns) for batch in read), [])
 
@@ -124,9 +108,8 @@ def batches(
         "path": str(path), "place": place, "most_bytes": most_bytes, "texts": list(texts),
         "columns": None if columns is None else list(columns), "rows": ROWS,
     }  # fmt: skip
-    limits = guarded.GuardLimits.of_file(path)
-    with closing(guarded.answers(arguments, place, limits)) as answers:
-        for facts, arrays in answers:
+    with closing(answers(arguments, path, place)) as read:
+        for facts, arrays in read:
             values = {
                 name: json.loads(arrays[str(at)].tobytes()) if encoded else arrays[str(at)]
                 for at, (name, encoded) in enumerate(facts["columns"])
@@ -142,6 +125,102 @@ def _joined(parts: Sequence[Column]) -> Column:
     return [value for values in lists for value in values]
 
 
+Answer = tuple[dict[str, Any], dict[str, np.ndarray]]  # Facts and arrays
+
+
+def answers(arguments: Mapping[str, Any], path: Path, place: str) -> Generator[Answer, None, None]:
+    """The answers of the reader in a process of its own, which ends with this generator.
+
+    A large file gets more memory, for a page of each of many columns, say.
+
+    Raises:
+        DataError: the reader refuses the file, crashes, or goes beyond the limits.
+    """
+    size = path.stat().st_size if path.is_file() else 0
+    memory = max(LEAST_MEMORY, min(MOST_MEMORY, 2 * size + SPARE_MEMORY))
+    for facts, arrays in _replies_of_process(arguments, place, memory):
+        if "error" in facts:
+            raise DataError(*map(_printable, facts["error"]))
+        yield facts, arrays
+
+
+def _replies_of_process(arguments: Mapping[str, Any], place: str, memory: int) -> Iterator[Answer]:
+    worker = WorkerProcess(SERVER, SILENCE, threads=1, memory=memory, quiet=True)
+    try:
+        worker.ask("start", arguments=dict(arguments), memory=memory)
+        while True:
+            answer = worker.ask("read")
+            facts = answer.pop("facts")
+            if facts is None:
+                return
+            yield facts, answer
+    except WorkerError as error:
+        raise DataError(place, _end_in_words(error, memory), DAMAGED) from error
+    except (LookupError, MemoryError, TypeError, ValueError) as error:
+        raise DataError(place, "its reader gave an answer of another kind", DAMAGED) from error
+    finally:
+        worker.close()
+
+
+def _end_in_words(error: WorkerError, memory: int) -> str:
+    """The words for a process that ended in the middle of its work."""
+    if error.kind == LATE:
+        return f"its reader gave no answer within {SILENCE:.0f} s"
+    if error.signal == "SIGKILL" or "SIGKILL" in error.finding:
+        return "reading it took too much memory"
+    if error.signal:
+        return f"it crashed the library that reads it ({error.signal})"
+    return f"reading it failed, or needs more than {memory >> 20} MiB of memory at a time"
+
+
+def _printable(words: Any) -> str:
+    """Words of a process that read an untrusted file, without control characters."""
+    return "".join(
+        letter if letter.isprintable() or letter == "\n" else ascii(letter)[1:-1]
+        for letter in str(words)
+    )
+
+
+class ReaderServer:
+    """The reader of one file, in the guarded process."""
+
+    def __init__(self) -> None:
+        """Prepare for libraries that crash or run out of memory."""
+        import resource  # noqa: PLC0415 (only this process needs it)
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        # allocations beyond the limit fail, where Arrow's own pool would abort
+        os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
+        self._replies: Iterator[Answer] = iter(())
+
+    def start(self, arguments: Mapping[str, Any], memory: int) -> dict[str, Any]:
+        """Begin to read."""
+        self._replies = replies(arguments, memory)
+        return {}
+
+    def read(self) -> dict[str, Any]:
+        """The next facts and arrays; without facts it was the last."""
+        facts, arrays = next(self._replies, (None, {}))
+        return {"facts": facts, **arrays}
+
+
+def replies(arguments: Mapping[str, Any], memory: int) -> Iterator[Answer]:
+    """The answers of the reader, and as last one its refusal, if any; for the guarded process."""
+    place = str(arguments.get("place", "the file"))
+    try:
+        yield from column_batches(**arguments)
+    except DataError as error:
+        yield {"error": [error.place, error.finding, error.remedy]}, {}
+    except MemoryError:
+        finding = f"reading it needs more than {memory >> 20} MiB of memory at a time"
+        yield {"error": [place, finding, "Write it in smaller batches, or split it."]}, {}
+    except RecursionError:
+        yield {"error": [place, "it is nested too deep", DAMAGED]}, {}
+    except Exception as error:  # noqa: BLE001 (whatever a crafted file makes its library raise)
+        finding = f"a damaged file ({type(error).__name__}: {' '.join(str(error).split())[:400]})"
+        yield {"error": [place, finding, DAMAGED]}, {}
+
+
 def column_batches(  # noqa: PLR0913, PLR0917 (what is asked of the guarded process)
     path: str,
     place: str,
@@ -149,12 +228,8 @@ def column_batches(  # noqa: PLR0913, PLR0917 (what is asked of the guarded proc
     texts: Sequence[str],
     most_bytes: int,
     rows: int,
-) -> Iterator[guarded.Answer]:
-    """The batches of `batches`, in the guarded process.
-
-    Raises:
-        DataError: no table, damaged, or beyond the bounds.
-    """
+) -> Iterator[Answer]:
+    """The batches of `batches`, in the guarded process."""
     reading, taken, packed = Reading(columns, texts, rows), 0, Path(path).stat().st_size
     most_bytes = min(most_bytes, int(max(UNCHECKED, RATIO * packed)))
     with stream.unpacked_file(Path(path), place, seekable=True) as file:
@@ -162,7 +237,7 @@ def column_batches(  # noqa: PLR0913, PLR0917 (what is asked of the guarded proc
         if kind is None:
             finding = "neither Parquet nor Arrow, JSON lines or CSV"
             raise DataError(place, finding, "Write it as one of these.")
-        for frame, share in _told(READERS[kind](file.stream, place, reading), place):
+        for frame in _told(READERS[kind](file.stream, place, reading), place):
             stream.check_size(file, file.stream.tell(), place, stream.Limits())
             arrays, listed = {}, []
             for at, name in enumerate(reading.chosen_columns([*frame.columns])):
@@ -178,10 +253,7 @@ def column_batches(  # noqa: PLR0913, PLR0917 (what is asked of the guarded proc
             if taken > most_bytes:
                 finding = f"more than {most_bytes >> 20} MiB of values"
                 raise DataError(place, finding, "Leave only the rows and columns that are needed.")
-            yield (
-                {"columns": listed, "share": share or min(1.0, file.consumed() / max(packed, 1))},
-                arrays,
-            )
+            yield {"columns": listed, "share": min(1.0, file.consumed() / max(packed, 1))}, arrays
 
 
 def _numbers(column: "pd.Series[Any]") -> np.ndarray | None:
@@ -232,14 +304,10 @@ class Reading(NamedTuple):
         return max(1, min(self.rows, CELLS // max(width, 1)))
 
 
-Framed = tuple["pd.DataFrame", float]
-"""Some rows, and the share of the table that has been read, from 0 to 1; 0: it is not known."""
-
-
-def _told(framed: Iterator[Framed], place: str) -> Iterator[Framed]:
+def _told(frames: Iterator["pd.DataFrame"], place: str) -> Iterator["pd.DataFrame"]:
     """Frames; what their reader says of a damaged file as a sentence."""
     try:
-        yield from framed
+        yield from frames
     except (ValueError, OSError, NotImplementedError) as error:  # as pandas and Arrow have them
         raise damage_error(place, str(error).partition("\n")[0][:200].rstrip(".")) from error
 
@@ -256,47 +324,44 @@ def _check_names(names: Sequence[Any], place: str) -> None:
         known.add(name)
 
 
-def _parquet(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
+def _parquet(file: Any, place: str, reading: Reading) -> Iterator["pd.DataFrame"]:
     import pandas as pd  # noqa: PLC0415 (who reads tables pays for it)
-    import pyarrow.parquet as pq  # noqa: PLC0415 (who reads tables pays for it)
+    import pyarrow.parquet as pq  # noqa: PLC0415 (likewise)
 
     with pq.ParquetFile(file, pre_buffer=False, buffer_size=1 << 16) as table:
         _check_names(table.schema_arrow.names, place)
         wanted = reading.chosen_columns(table.schema_arrow.names)
-        total, done = max(1, table.metadata.num_rows), 0
+        if not table.metadata.num_rows:
+            yield pd.DataFrame(columns=wanted)
         at_once = reading.batch_rows(len(wanted))
         for batch in table.iter_batches(at_once, columns=wanted, use_threads=False):
-            done += batch.num_rows
-            yield from _of_batch(batch.select(wanted), reading, done / total)
-        if not done:
-            yield pd.DataFrame(columns=wanted), 1.0
+            yield from _of_batch(batch.select(wanted), reading)
 
 
-def _arrow(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
+def _arrow(file: Any, place: str, reading: Reading) -> Iterator["pd.DataFrame"]:
     import pyarrow as pa  # noqa: PLC0415 (who reads tables pays for it)
 
     with pa.ipc.open_file(file) as table:
-        count = table.num_record_batches
         _check_names(table.schema.names, place)
-        for at in range(count):
-            yield from _of_batch(table.get_batch(at), reading, (at + 1) / count)
+        for at in range(table.num_record_batches):
+            yield from _of_batch(table.get_batch(at), reading)
 
 
-def _stream(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
+def _stream(file: Any, place: str, reading: Reading) -> Iterator["pd.DataFrame"]:
     import pyarrow as pa  # noqa: PLC0415 (who reads tables pays for it)
 
     with pa.ipc.open_stream(file) as table:
         _check_names(table.schema.names, place)
         for batch in table:
-            yield from _of_batch(batch, reading, 0.0)
+            yield from _of_batch(batch, reading)
 
 
-def _of_batch(batch: "pa.RecordBatch", reading: Reading, share: float) -> Iterator[Framed]:
+def _of_batch(batch: "pa.RecordBatch", reading: Reading) -> Iterator["pd.DataFrame"]:
     """The rows of a batch of Arrow, after all its offsets, lengths and texts were checked."""
     batch.validate(full=True)
     at_once = reading.batch_rows(batch.num_columns)
     for start in range(0, batch.num_rows, at_once):
-        yield _frame(batch.slice(start, at_once)), share
+        yield _frame(batch.slice(start, at_once))
 
 
 def _frame(batch: "pa.RecordBatch") -> "pd.DataFrame":
@@ -314,7 +379,7 @@ def _frame(batch: "pa.RecordBatch") -> "pd.DataFrame":
     return frame
 
 
-def _json(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
+def _json(file: Any, place: str, reading: Reading) -> Iterator["pd.DataFrame"]:
     import pandas as pd  # noqa: PLC0415 (who reads tables pays for it)
 
     some: list[dict[str, Any]] = []
@@ -324,10 +389,10 @@ def _json(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
         if line.strip():
             some.append(_row(number, line, place))
         if len(some) >= reading.rows or (some and size > TEXT):
-            yield pd.DataFrame(some), 0.0
+            yield pd.DataFrame(some)
             some, size = [], 0
     if some:
-        yield pd.DataFrame(some), 0.0
+        yield pd.DataFrame(some)
 
 
 def _row(number: int, line: bytes, place: str) -> dict[str, Any]:
@@ -355,7 +420,7 @@ EMPTY = re.compile(r"\s*(?:null|nan|na|n/a|none)?\s*", re.IGNORECASE)
 DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*")
 
 
-def _csv(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
+def _csv(file: Any, place: str, reading: Reading) -> Iterator["pd.DataFrame"]:
     import pandas as pd  # noqa: PLC0415 (who reads tables pays for it)
 
     text = io.TextIOWrapper(cast("Any", file), "utf-8-sig", newline="")
@@ -379,7 +444,7 @@ def _csv(file: Any, place: str, reading: Reading) -> Iterator[Framed]:
                     else _cells(frame[name].to_numpy(object), comma=delimiter == ";")
                     for name in reading.chosen_columns(head)
                 }
-                yield pd.DataFrame(columns), 0.0
+                yield pd.DataFrame(columns)
     except (pd.errors.ParserError, pd.errors.ParserWarning, csv.Error) as error:
         wide = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
         why = str(error).strip().removeprefix("Error tokenizing data. C error: ")
@@ -400,12 +465,7 @@ def _texts(column: "pd.Series[str]") -> Any:
 
 
 def _cells(texts: np.ndarray, *, comma: bool) -> Any:
-    """A column of CSV: float64 where every cell is a number or empty, else texts.
-
-    Args:
-        texts: the cells.
-        comma: whether numbers may have a decimal comma.
-    """
+    """A column of CSV: float64 where every cell is a number or empty, else texts."""
     with suppress(ValueError):
         return texts.astype(np.float64)
     filled = [None if EMPTY.fullmatch(text) else text for text in texts]
@@ -419,6 +479,6 @@ def _cells(texts: np.ndarray, *, comma: bool) -> Any:
     return np.array(filled, dtype=object)
 
 
-READERS: Mapping[str, Callable[[Any, str, Reading], Iterator[Framed]]] = {
+READERS: Mapping[str, Callable[[Any, str, Reading], Iterator["pd.DataFrame"]]] = {
     PARQUET: _parquet, ARROW: _arrow, STREAM: _stream, JSON: _json, CSV: _csv,
 }  # fmt: skip

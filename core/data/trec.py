@@ -31,32 +31,24 @@ from shuffleproof.core.numerals import NUMBER, number, whole
 
 RUN_FORM, QRELS_FORM = "topic Q0 document rank score tag", "topic 0 document grade"
 MARCO_FORM = "topic document rank"
-RUN_LIMITS = Limits(line_bytes=1 << 26)
-"""JSON may be one long line."""
-
+RUN_LIMITS = Limits(line_bytes=1 << 26)  # JSON may be one long line
 TWICE = "a document that this topic has already"
 BEIR_HEADER = ["query-id", "corpus-id", "score"]
 WHOLE_AS_DECIMAL = re.compile(r"\.0+$")
-HIGHEST_GRADE = 1 << 24
-"""Labels are float32, which holds whole numbers up to here."""
+HIGHEST_GRADE = 1 << 24  # Labels are float32, which holds whole numbers up to here
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run: for each topic the score of every document retrieved, in the order of the file.
+    """A run: for each topic the score of every document retrieved, in the order of the file."""
 
-    Attributes:
-        tag: what the run calls itself on its first line.
-        scores: by topic and document.
-        merged: documents whose score, as written, differs from that of another document of their
-            topic, and in double precision does not.
-        contradicting: documents whose rank and score order them differently against another
-            document of their topic.
-    """
-
-    tag: str
-    scores: Mapping[str, Mapping[str, float]]
+    tag: str  # what the run calls itself on its first line
+    scores: Mapping[str, Mapping[str, float]]  # by topic and document
+    # documents whose score, as written, differs from that of another document of their
+    # topic, and in double precision does not
     merged: int = 0
+    # documents whose rank and score order them differently against another document of
+    # their topic
     contradicting: int = 0
 
     @property
@@ -132,12 +124,7 @@ def _contradicting(
 
 
 def _recorded(file: "_File", start: str) -> Run:
-    """The run that a recorded reranking in JSON holds: MTEB's predictions, or RankLLM's results.
-
-    Args:
-        file: whose first line was read.
-        start: that line.
-    """
+    """The run that a recorded reranking in JSON holds: MTEB's predictions, or RankLLM's results."""
     remedy = f"Write a line a document: {RUN_FORM}."
     texts = [start, *file.texts()]
     try:
@@ -251,17 +238,17 @@ def write_run(
         DataError: a document that occurs twice in a list, or a name with blanks.
     """
     names = document_names(dataset)
+    for query, rows in zip(
+        lists.queries.tolist(), np.split(lists.rows, lists.offsets[1:-1]), strict=False
+    ):
+        if len({names[row] for row in rows.tolist()}) < len(rows):
+            finding = f"documents of the same name in list {query}"
+            raise DataError("TREC output", finding, "Give documents distinct ids.")
     order = ragged.order_within(lists.offsets, -scores, lists.rows)
-    ranks = ragged.places_of(lists.offsets) + 1
-    topics = np.repeat(lists.queries, lists.lengths)
-
-    def rows() -> Iterator[tuple[str, str, int, float]]:
-        for place, candidate in enumerate(order.tolist()):
-            topic, document = dataset.query_ids[topics[candidate]], names[lists.rows[candidate]]
-            yield topic, document, int(ranks[place]), float(scores[candidate])
-
-    _check_distinct(lists, names)
-    write_rows(path, rows(), tag)
+    ranks = (ragged.places_of(lists.offsets) + 1).tolist()
+    topics = np.repeat(lists.queries, lists.lengths)[order].tolist()
+    lines = zip(topics, lists.rows[order].tolist(), ranks, scores[order].tolist(), strict=True)
+    write_rows(path, ((dataset.query_ids[t], names[row], *more) for t, row, *more in lines), tag)
 
 
 def write_rows(
@@ -333,16 +320,6 @@ def _word(text: str) -> str:
     if not text or len(text.split()) != 1 or text != text.strip():
         raise DataError("TREC output", f"the name {text!r}", "TREC columns hold no blanks.")
     return text
-
-
-def _check_distinct(lists: CandidateLists, names: list[str]) -> None:
-    for query, start, stop in zip(
-        lists.queries.tolist(), lists.offsets[:-1].tolist(), lists.offsets[1:].tolist(), strict=True
-    ):
-        shown_names = [names[row] for row in lists.rows[start:stop].tolist()]
-        if len(set(shown_names)) < len(shown_names):
-            finding = f"documents of the same name in list {query}"
-            raise DataError("TREC output", finding, "Give documents distinct ids.")
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:

@@ -15,9 +15,8 @@ from shuffleproof.core.cli.progress_bar import bars
 from shuffleproof.core.data import catalogue
 from shuffleproof.core.data.advice import lines
 from shuffleproof.core.data.doctor import Finding
-from shuffleproof.core.data.folds import folds_of
 from shuffleproof.core.data.frames import PARTS, Frames, files_of
-from shuffleproof.core.data.layout import SAMPLE, Parts
+from shuffleproof.core.data.layout import SAMPLE, Parts, folds_of
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import ParameterError, UnknownNameError, UsageError
 from shuffleproof.core.parameters import parameters, text_of

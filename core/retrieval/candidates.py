@@ -55,12 +55,8 @@ def make_candidates(  # noqa: PLR0913 (each is a fact of the data set)
     """
     store, collection = indexed.store, indexed.collection
     entries = [retriever_entry(retriever) for retriever in by]
-    about = {
-        "analysis": asdict(collection.analysis),
-        "depth": depth,
-        "by": list(by),
-        "words": words,
-    }
+    about = {"analysis": asdict(collection.analysis), "depth": depth, "by": list(by)}
+    about["words"] = words
     networks = [entry.network(indexed) for entry in entries]
     about |= {"networks": networks} if any(networks) else {}
     key = key_of(catalogue.KIND, about | {"seed": seed}, [collection.digest])
@@ -94,27 +90,21 @@ def _called(collection: Collection, data: Artefact) -> list[SideFile]:
     fold = mapped_file.open_fold(data.path)
     parts = (fold.train, fold.valid, fold.test)
     doc_ids = {doc_id for part in parts for doc_id in part.doc_ids or ()}
-    places = [place for place, doc_id in enumerate(collection.doc_ids) if doc_id in doc_ids]
     query_ids = {query_id for part in parts for query_id in part.query_ids}
     documents = [
-        (collection.doc_ids[place], collection.titles[place], "", collection.snippet(place), place)
-        for place in places
-    ]
+        {"docid": doc_id, "title": collection.titles[at], "url": "",
+         "snippet": collection.snippet(at), "row": at}
+        for at, doc_id in enumerate(collection.doc_ids) if doc_id in doc_ids
+    ]  # fmt: skip
     queries = [
-        (query_id, text, "", place)
-        for place, (query_id, text) in enumerate(
-            zip(collection.query_ids, collection.queries, strict=True)
-        )
+        {"qid": query_id, "text": collection.queries[at], "tag": "", "row": at}
+        for at, query_id in enumerate(collection.query_ids)
         if query_id in query_ids
     ]
     return [
-        SideFile(
-            Path(collection.name), kind,
-            pd.DataFrame(rows, columns=[*display_texts.SHAPES[kind].columns, "row"]),
-            collection.digest,
-        )
+        SideFile(Path(collection.name), kind, pd.DataFrame(rows), collection.digest)
         for kind, rows in (("documents", documents), ("queries", queries))
-    ]  # fmt: skip
+    ]
 
 
 def _data_set(
@@ -126,11 +116,13 @@ def _data_set(
     """
     collection = indexed.collection
     queries = [q for q in range(len(collection.queries)) if collection.relevant(q)]
-    pools, tables = [], []
+    found, rows, tables, labels = [], [], [], []
     for done, query in enumerate(queries):
         yield Progress(done, len(queries), "queries")
         text = [collection.queries[query]]
         pool = np.sort(retrievers[0].search(text, depth).documents)
+        if not len(pool):
+            continue
         columns = []
         for retriever in retrievers:
             # All documents, since a candidate may be far down another retriever's list
@@ -138,37 +130,25 @@ def _data_set(
             scores = np.full(len(collection), ranked.scores.min(initial=0.0), np.float32)
             scores[ranked.documents] = ranked.scores
             columns.append(scores[pool])
-        pools.append(pool)
         columns += [_of_words(indexed, query, pool)] if words else []
+        grades = collection.judgments(query)
+        found.append(query)
+        rows.append(pool)
         tables.append(np.column_stack(columns))
-    return _judged(collection, queries, pools, tables)
-
-
-def _judged(
-    collection: Collection,
-    queries: Sequence[int],
-    pools: Sequence[np.ndarray],
-    tables: Sequence[np.ndarray],
-) -> RankingDataset:
-    """Data set of the queries with candidates: labels, ids and texts."""
-    full = [at for at, pool in enumerate(pools) if len(pool)]
-    if len(full) < 3:
+        labels += [float(grades.get(document, 0)) for document in pool.tolist()]
+    if len(found) < 3:
         remedy = "A data set has at least three judged queries that find something."
-        raise DataError(collection.name, f"{len(full)} judged queries find anything", remedy)
-    labels = []
-    for at in full:
-        grades = collection.judgments(queries[at])
-        labels += [float(grades.get(document, 0)) for document in pools[at].tolist()]
-    rows = np.concatenate([pools[at] for at in full]).astype(np.int64)
-    features = np.concatenate([tables[at] for at in full]).astype(np.float32)
+        raise DataError(collection.name, f"{len(found)} judged queries find anything", remedy)
+    features = np.concatenate(tables).astype(np.float32)
+    documents = np.concatenate(rows).tolist()
     return RankingDataset(
         features=features,
         labels=np.array(labels, np.float32),
-        offsets=offsets_of(np.array([len(pools[at]) for at in full], np.int64)),
-        query_ids=tuple(collection.query_ids[queries[at]] for at in full),
+        offsets=offsets_of(np.array([len(pool) for pool in rows], np.int64)),
+        query_ids=tuple(collection.query_ids[query] for query in found),
         feature_ids=tuple(range(1, features.shape[1] + 1)),
-        doc_ids=TextColumn.of([collection.doc_ids[row] for row in rows.tolist()]),
-        texts=TextColumn.of([collection.document(row) for row in rows.tolist()]),
+        doc_ids=TextColumn.of([collection.doc_ids[row] for row in documents]),
+        texts=TextColumn.of([collection.document(row) for row in documents]),
     )
 
 

@@ -20,11 +20,8 @@ from shuffleproof.core.retrieval.recipe import Analysis
 
 FORMAT = "shuffleproof-collection-1"
 FILE = "collection.safetensors"
-SNIPPET = 200
-"""Maximum number of letters in a displayed snippet."""
-
-MISSING = -1
-"""Index of a judged document that the collection lacks."""
+SNIPPET = 200  # Maximum number of letters in a displayed snippet
+MISSING = -1  # Index of a judged document that the collection lacks
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,8 +139,8 @@ def open_(folder: Path) -> Collection:
 def digest_of(collection: Collection) -> str:
     """Digest of the content of a collection; its files and name do not matter."""
     digest = hashlib.sha256()
-    judged = (collection.judged_ids,)
-    for column in (collection.doc_ids, collection.titles, collection.texts, *judged):
+    texts = (collection.doc_ids, collection.titles, collection.texts, collection.judged_ids)
+    for column in texts:
         for lengths, text in column.pieces():
             digest.update(lengths.data)
             digest.update(np.ascontiguousarray(text).data)

@@ -12,25 +12,17 @@ from shuffleproof.core.retrieval.words import Bm25
 from shuffleproof.core.words import counted
 
 FIRST, SHOWN = 50, 5
-LEAST_PAIRS = 100
-"""Minimum number of graded pairs within queries for a check of their direction."""
+LEAST_PAIRS = 100  # Minimum number of graded pairs within queries for a check of their direction
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Finding that affects measures on a collection, or is only informative.
-
-    Attributes:
-        code: kind of finding.
-        severity: problem, warning or info.
-        message: the finding, with the first few ids.
-        action: recommended remedy.
-    """
+    """Finding that affects measures on a collection, or is only informative."""
 
     code: str
     severity: Severity
-    message: str
-    action: str = ""
+    message: str  # with the first few ids
+    action: str = ""  # recommended remedy
 
 
 def examine_collection(indexed: IndexedCollection) -> list[Finding]:
@@ -38,7 +30,8 @@ def examine_collection(indexed: IndexedCollection) -> list[Finding]:
     order = ("problem", "warning", "info")
     findings = [
         *(Finding("reading", "info", note) for note in indexed.collection.notes),
-        *_judgments(indexed), *_queries(indexed), *_documents(indexed), *_direction(indexed),
+        *_judgments(indexed), *_queries(indexed), *_not_their_words(indexed),
+        *_documents(indexed), *_direction(indexed),
     ]  # fmt: skip
     return sorted(findings, key=lambda finding: order.index(finding.severity))
 
@@ -52,8 +45,7 @@ def _judgments(indexed: IndexedCollection) -> Iterator[Finding]:
         near = [f"{name} (perhaps {names[_bare(name)]})" for name in ids if _bare(name) in names]
         yield Finding(
             "judged-missing", "warning",
-            f"{counted(len(lost), 'judgment')} of missing documents: "
-            f"{_few(near or ids)}",
+            f"{counted(len(lost), 'judgment')} of missing documents: {_few(near or ids)}",
             "Correct the ids; recall counts these documents as not retrieved.",
         )  # fmt: skip
     if len(collection.judged) == 0:
@@ -74,21 +66,18 @@ def _queries(indexed: IndexedCollection) -> Iterator[Finding]:
     if empty:
         message = f"{counted(len(empty), 'query')} without a word of the collection: {_few(empty)}"
         yield Finding("empty-query", "warning", message, "Check the files of queries.")
-    unlike = _not_their_words(indexed)
-    if unlike:
-        yield unlike
 
 
-def _not_their_words(indexed: IndexedCollection) -> Finding | None:
+def _not_their_words(indexed: IndexedCollection) -> Iterator[Finding]:
     """Finding if relevant documents match the query of a neighbour better than their own.
 
     This happens if judgments name queries by position but were read as ids, or vice versa.
     """
     collection = indexed.collection
     if len(collection.query_ids) < 4 or not len(collection.judged):
-        return None
+        return
     depth = min(FIRST, max(1, len(collection) // 4))  # of a few documents all are among the first
-    ranked = Bm25(indexed.words).search(collection.queries, depth)
+    ranked = Bm25(indexed).search(collection.queries, depth)
     tops = [set(ranked.of(query)[0].tolist()) for query in range(len(collection.queries))]
     relevant = [
         {document for document, grade in collection.judgments(query).items() if grade > 0}
@@ -102,14 +91,13 @@ def _not_their_words(indexed: IndexedCollection) -> Finding | None:
     # Swapped numbering shifts all judgments, so the neighbours' top documents match more often
     largest = max(others, key=lambda shift: others[shift])
     expected = sum(depth * len(good) for good in relevant) / len(collection)
-    if hits >= max(2 * expected, others[largest]):
-        return None
-    return Finding(
-        "query-numbers", "problem",
-        f"BM25's top {depth} contain {hits:,} relevant documents of their query (chance: "
-        f"{expected:,.0f}), and {others[largest]:,} of the query {abs(largest)} places away",
-        "Ingest again with --numbers ids or positions: judgments name other queries.",
-    )  # fmt: skip
+    if hits < max(2 * expected, others[largest]):
+        yield Finding(
+            "query-numbers", "problem",
+            f"BM25's top {depth} contain {hits:,} relevant documents of their query (chance: "
+            f"{expected:,.0f}), and {others[largest]:,} of the query {abs(largest)} places away",
+            "Ingest again with --numbers ids or positions: judgments name other queries.",
+        )  # fmt: skip
 
 
 def _documents(indexed: IndexedCollection) -> Iterator[Finding]:
@@ -137,7 +125,7 @@ def _direction(indexed: IndexedCollection) -> Iterator[Finding]:
     are the bound.
     """
     collection = indexed.collection
-    ranked = Bm25(indexed.words).search(collection.queries, len(collection))
+    ranked = Bm25(indexed).search(collection.queries, len(collection))
     agree = against = 0
     for query in range(len(collection.queries)):
         scores = dict(zip(*(part.tolist() for part in ranked.of(query)), strict=True))

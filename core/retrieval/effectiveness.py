@@ -25,12 +25,6 @@ def measure_queries(
 
     All judged documents of a query are in its ideal ranking, including those that the collection
     lacks. Unjudged documents have grade −1. A query without matches has an empty list.
-
-    Args:
-        collection: the judgments.
-        queries: their indices, in the order of `ranked`.
-        ranked: documents of each query.
-        measures: to compute.
     """
     labels, rows, counts, lengths, start = [], [], [], [], 0
     for at, query in enumerate(queries):

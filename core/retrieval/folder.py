@@ -29,8 +29,7 @@ TABLES = (".parquet", ".arrow", ".feather")
 FOLDERS = {"corpus": "documents", "queries": "queries"}
 """Roles of files by folder, as in MTEB's collections; tables elsewhere are judgments."""
 
-BOMB = 250
-"""Maximum ratio of unpacked to packed bytes, above BOMB_LEAST unpacked bytes."""
+BOMB = 250  # Maximum ratio of unpacked to packed bytes, above BOMB_LEAST unpacked bytes
 BOMB_LEAST = 1 << 28
 
 RETURNS = re.compile(r"\r(?!\n)")
@@ -38,17 +37,11 @@ RETURNS = re.compile(r"\r(?!\n)")
 
 @dataclass(frozen=True)
 class File:
-    """Text file: in a folder, or a member of an archive in it.
+    """Text file: in a folder, or a member of an archive in it."""
 
-    Attributes:
-        path: of the file, or of the archive.
-        archive: the opened archive of a member.
-        member: its entry there.
-    """
-
-    path: Path
-    archive: tarfile.TarFile | None = None
-    member: tarfile.TarInfo | None = None
+    path: Path  # of the file, or of the archive
+    archive: tarfile.TarFile | None = None  # the opened archive of a member
+    member: tarfile.TarInfo | None = None  # its entry there
 
     def __str__(self) -> str:
         """Path for messages."""
@@ -101,7 +94,10 @@ class File:
             DataError: damaged, too large, or not text.
             LetorError: a line that is too long, or a single carriage return.
         """
-        for block in blocks(self._source(), str(self), LIMITS):
+        source: Source = self.path
+        if self.archive is not None and self.member is not None:  # a member that is a file
+            source = cast("io.BufferedIOBase", self.archive.extractfile(self.member))
+        for block in blocks(source, str(self), LIMITS):
             raw = block.text
             try:
                 text = raw.decode()
@@ -120,14 +116,6 @@ class File:
             raise
         except DataError:  # not text: neither documents nor queries
             return ""
-
-    def _source(self) -> Source:
-        if self.archive is None or self.member is None:
-            return self.path
-        stream = self.archive.extractfile(self.member)
-        if stream is None:
-            raise DataError(str(self), "no file of text", "Unpack the archive.")
-        return cast("io.BufferedIOBase", stream)
 
 
 @contextmanager

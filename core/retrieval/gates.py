@@ -27,35 +27,20 @@ of words has a higher value, that value is the bound."""
 
 @dataclass(frozen=True)
 class Gates:
-    """Costs of an index, for the sparsity checks.
+    """Costs of an index, for the sparsity checks."""
 
-    Attributes:
-        postings_per_query_over_n: mean postings read per query, over the number of documents.
-        largest_document_frequency: share of documents with the most frequent dimension.
-        matched_share: mean share of documents that match a query.
-        empty_share: share of documents or queries without any dimension, the larger one.
-        nonzeros_document: mean dimensions of a document.
-        nonzeros_query: mean dimensions of a query.
-    """
-
-    postings_per_query_over_n: float
-    largest_document_frequency: float
-    matched_share: float
-    empty_share: float
-    nonzeros_document: float
-    nonzeros_query: float
+    postings_per_query_over_n: float  # mean postings read per query, over the number of documents
+    largest_document_frequency: float  # share of documents with the most frequent dimension
+    matched_share: float  # mean share of documents that match a query
+    empty_share: float  # share of documents or queries without any dimension, the larger one
+    nonzeros_document: float  # mean dimensions of a document
+    nonzeros_query: float  # mean dimensions of a query
 
     @classmethod
     def of(
         cls, retriever: InvertedRetriever, query_texts: Sequence[str], documents: int
     ) -> "Gates":
-        """Gates of a retriever's index under these queries.
-
-        Args:
-            retriever: with an index of all documents.
-            query_texts: the queries.
-            documents: number of documents.
-        """
+        """Gates of a retriever's index under these queries."""
         searched: Any = retriever
         frequencies, terms = searched.frequencies, searched.document_terms
         read, size = searched.dimensions(query_texts), max(1, documents)
@@ -80,10 +65,7 @@ class Gates:
         return cls.of(words, query_texts, len(indexed.collection))
 
     def failures(self, words: "Gates | None" = None) -> tuple[str, ...]:
-        """Failed checks, in words.
-
-        Args:
-            words: gates of the collection's index of words; None: unknown.
+        """Failed checks, in words; costs of the index of words are allowed where they are known.
 
         >>> gates = Gates(3.0, 0.6, 0.5, 0.0, 10.0, 4.0)
         >>> gates.failures()

@@ -16,6 +16,7 @@ from shuffleproof.core.errors import UsageError
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.retrieval import text
 from shuffleproof.core.retrieval.collection import MISSING, Collection, digest_of
+from shuffleproof.core.retrieval.lsi import lsi
 from shuffleproof.core.retrieval.registry import (
     FusedRetriever,
     IndexedCollection,
@@ -40,12 +41,7 @@ def later_documents(documents: int, share: float, seed: int) -> Places:
 
 
 def part_of(collection: Collection, places: Places) -> Collection:
-    """Collection of some of the documents, with all queries.
-
-    Args:
-        collection: the whole.
-        places: indices of the documents, in rising order.
-    """
+    """Collection of some of the documents, with all queries."""
     place = np.full(len(collection) + 1, MISSING, np.int32)  # index −1 (missing) reads the last
     place[places] = np.arange(len(places), dtype=np.int32)
     part = replace(
@@ -73,17 +69,11 @@ class _KnownWords(IndexedCollection):
 
 @dataclass(frozen=True, eq=False)
 class Growth:
-    """Collection before and after documents were added.
+    """Collection before and after documents were added."""
 
-    Attributes:
-        before: the earlier documents, which are used for all training.
-        after: all documents, in the vocabulary of the earlier ones.
-        late: indices of the later documents, in rising order.
-    """
-
-    before: IndexedCollection
-    after: IndexedCollection
-    late: Places
+    before: IndexedCollection  # the earlier documents, which are used for all training
+    after: IndexedCollection  # all documents, in the vocabulary of the earlier ones
+    late: Places  # indices of the later documents, in rising order
 
     @classmethod
     def of(cls, indexed: IndexedCollection, share: float) -> "Growth":
@@ -127,8 +117,6 @@ class Growth:
             latent: Retriever = learnt.with_documents(self.after.collection, self.late)
             return entry.made_of(latent)
         if entry.name == "lsi":
-            from shuffleproof.core.retrieval.lsi import lsi  # noqa: PLC0415 (SciPy: only who asks)
-
             return lsi(self.before).over(self.after.collection.documents())
         return entry.build(self.after)
 

@@ -36,13 +36,6 @@ def ingest(
 ) -> Generator[Progress, None, Artefact]:
     """Import a collection into the store; yields progress in bytes.
 
-    Args:
-        folder: of its files, or one archive.
-        name: name of the collection; None: only its key.
-        store: the target.
-        how: format of the files.
-        analysis: conversion of its texts to terms, for every retriever.
-
     Raises:
         LetorError, DataError: malformed or missing files; nothing is stored.
     """
@@ -64,7 +57,11 @@ def ingest(
                 read = replace(read, name=name or folder.name, analysis=analysis)
                 read = replace(read, notes=(*notes, *read.notes))
                 read = replace(read, digest=table.digest_of(read))
-                artefact = store.add(key, recipe, lambda at: table.save(read, at), _facts(read))
+                facts = {
+                    "name": read.name, "documents": len(read), "queries": len(read.query_ids),
+                    "judgments": len(read.judged), "digest": read.digest, "notes": list(read.notes),
+                }  # fmt: skip
+                artefact = store.add(key, recipe, lambda at: table.save(read, at), facts)
     if name is not None:
         store.set_name(name, artefact.key)
     return artefact
@@ -98,13 +95,6 @@ def _digests(files: Files) -> list[str]:
             if (role, file.path) not in digests:
                 digests[role, file.path] = f"{role}:{file_digest(file.path)}"
     return list(digests.values())
-
-
-def _facts(read: Collection) -> dict[str, object]:
-    return {
-        "name": read.name, "documents": len(read), "queries": len(read.query_ids),
-        "judgments": len(read.judged), "digest": read.digest, "notes": list(read.notes),
-    }  # fmt: skip
 
 
 def _read(

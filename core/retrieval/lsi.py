@@ -4,14 +4,14 @@ Literature: Deerwester et al., JASIS 1990; weights (1 + ln tf) · ln(N / df), do
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Float32, Float64
 from scipy.sparse import csr_array
 
 from shuffleproof.core.data import mapped_file
 from shuffleproof.core.retrieval.registry import IndexedCollection, RankedDocuments
-from shuffleproof.core.retrieval.singular import leading_vectors
 from shuffleproof.core.retrieval.text import EncodedTexts, TokenisedCollection
 from shuffleproof.core.store.keys import key_of
 
@@ -22,6 +22,10 @@ DIMENSIONS = 200
 BLOCK = 200_000
 """Block size in numbers of a product with the documents. It is small enough for one thread:
 synchronising more threads takes OpenBLAS longer than the product."""
+
+SMALL = 4
+"""Maximum ratio of a matrix's smaller side to the rank for LAPACK. There ARPACK, which computes the
+vectors one by one, may not converge and is not faster."""
 
 
 class LatentSemanticIndex:
@@ -97,3 +101,28 @@ def lsi(indexed: IndexedCollection) -> LatentSemanticIndex:
             artefact = indexed.store.add(key, recipe, write, {"dimensions": rank})
     arrays, _ = mapped_file.open_mapped(artefact.path / FILE, FORMAT)
     return LatentSemanticIndex(tokens, arrays["directions"], arrays["documents"])
+
+
+def leading_vectors(
+    table: csr_array, rank: int
+) -> tuple[
+    Float64[np.ndarray, "rows rank"],
+    Float64[np.ndarray, " rank"],
+    Float64[np.ndarray, "rank columns"],
+]:
+    """Largest singular values, rising, with their vectors on both sides.
+
+    >>> _, values, _ = leading_vectors(csr_array(np.diag([3.0, 1.0, 2.0])), 2)
+    >>> values.round(6).tolist()
+    [2.0, 3.0]
+    """
+    from scipy.sparse.linalg import svds  # noqa: PLC0415 (only who trains waits for it)
+
+    side = min(np.shape(table))
+    if side <= SMALL * rank:
+        left, values, right = np.linalg.svd(table.toarray().astype(np.float64), full_matrices=False)
+        best: Any = slice(rank - 1, None, -1)
+        return left[:, best], values[best], right[best]
+    # A fixed start vector: ARPACK's default is random
+    decomposition: Any = svds(table, k=rank, v0=np.ones(side), solver="arpack")
+    return decomposition[0], decomposition[1], decomposition[2]

@@ -8,23 +8,16 @@ from shuffleproof.core.errors import UsageError
 _FUSED = re.compile(
     r"(?P<method>rrf|interpolated)(?:-(?P<number>[0-9]{1,4}))?:(?P<parts>[^:]+)", re.IGNORECASE
 )
-USUAL = {"rrf": 60, "interpolated": 50}
-"""Default numbers of `rrf` and `interpolated`."""
+USUAL = {"rrf": 60, "interpolated": 50}  # Default numbers of `rrf` and `interpolated`
 
 
 @dataclass(frozen=True)
 class FusedName:
-    """Name of a combination of retrievers, in the grammar of rankers: `rrf:bm25+snrm`.
+    """Name of a combination of retrievers, in the grammar of rankers: `rrf:bm25+snrm`."""
 
-    Attributes:
-        method: rrf, or interpolated: a weighted mean of scores scaled to 0 … 1.
-        number: k of reciprocal rank fusion, or the first retriever's weight in percent.
-        parts: names of the retrievers.
-    """
-
-    method: str
-    number: int
-    parts: tuple[str, ...]
+    method: str  # rrf, or interpolated: a weighted mean of scores scaled to 0 … 1
+    number: int  # k of reciprocal rank fusion, or the first retriever's weight in percent
+    parts: tuple[str, ...]  # names of the retrievers
 
     def __str__(self) -> str:
         """Canonical name."""

@@ -4,8 +4,8 @@ Each subject has two vocabularies. A query uses one of them, but documents in th
 relevant too. Word matching misses these; retrieval by latent dimensions may find them.
 """
 
+from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -15,12 +15,8 @@ from shuffleproof.core.retrieval.collection import Collection, digest_of
 from shuffleproof.core.seeds import generator
 
 NAME = "sample"
-DOCUMENTS = 20
-"""Number of documents per subject."""
-
-QUERIES = 2
-"""Number of queries per subject: one in each vocabulary."""
-
+DOCUMENTS = 20  # Number of documents per subject
+QUERIES = 2  # Number of queries per subject: one in each vocabulary
 SUBJECTS = """\
 energy|heat pumps|compressor evaporator refrigerant radiator insulation|boiler warmth exchanger \
 thermostat heating
@@ -116,12 +112,12 @@ def planted_collection(seed: int = 0) -> Collection:
             grades += [grade for _, grade in rows]
             counts.append(len(rows))
     ids = [f"d{place + 1}" for place in range(len(texts))]
-    facts: dict[str, Any] = {
-        "name": NAME, "doc_ids": TextColumn.of(ids), "titles": TextColumn.of(titles),
-        "texts": TextColumn.of(texts),
-        "query_ids": tuple(f"q{place + 1}" for place in range(len(queries))),
-        "queries": tuple(queries), "judged_offsets": offsets_of(np.array(counts, np.int64)),
-        "judged_ids": TextColumn.of([ids[place] for place in judged]),
-        "judged": np.array(judged, np.int32), "grades": np.array(grades, np.int32),
-    }  # fmt: skip
-    return Collection(**facts, digest=digest_of(Collection(**facts)))
+    made = Collection(
+        name=NAME, doc_ids=TextColumn.of(ids), titles=TextColumn.of(titles),
+        texts=TextColumn.of(texts),
+        query_ids=tuple(f"q{place + 1}" for place in range(len(queries))),
+        queries=tuple(queries), judged_offsets=offsets_of(np.array(counts, np.int64)),
+        judged_ids=TextColumn.of([ids[place] for place in judged]),
+        judged=np.array(judged, np.int32), grades=np.array(grades, np.int32),
+    )  # fmt: skip
+    return replace(made, digest=digest_of(made))

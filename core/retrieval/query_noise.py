@@ -65,12 +65,6 @@ def noisy(text: str, kind: str, level: float, seed: int) -> str:
     >>> noisy("laminar flow", "drop", 1.0, 0), noisy("laminar  flow", "typos", 0.0, 0)
     ('', 'laminar flow')
 
-    Args:
-        text: of the query.
-        kind: of `KINDS`.
-        level: probability from 0 to 1 that a word is changed.
-        seed: of the draw.
-
     Raises:
             UnknownNameError: an unknown kind.
     """

@@ -14,7 +14,7 @@ a tar archive.
 import html
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -71,11 +71,6 @@ class Files:
 
 def find_files(files: Sequence[File], place: str, form: str = "") -> tuple[Files, tuple[str, ...]]:
     """Files of a collection in a folder, and notes on decisions, in sentences.
-
-    Args:
-        files: those of the folder.
-        place: the folder, for errors.
-        form: one of FORMATS; empty: the first one with documents and queries.
 
     Raises:
         DataError: no collection of that format, or a file of it is not text.
@@ -161,11 +156,9 @@ def texts(file: File, form: str) -> Iterator[Text]:
         LetorError: a malformed line.
         DataError: no document or query in the file.
     """
-    reader: dict[str, Callable[[File], Iterator[Text]]] = {
-        "smart": _smart, "trec": _trec, "beir": _records, "jsonl": _records,
-    }  # fmt: skip
+    read = {"smart": _smart, "trec": _trec}.get(form, _records)
     text = None
-    for text in reader[form](file):
+    for text in read(file):
         yield Text(_encodable(text.id), _encodable(text.title), _encodable(text.text), text.line)
     if text is None:
         raise DataError(str(file), f"no document or query of format {form}", "Name another format.")
@@ -188,39 +181,31 @@ def _mark(line: str) -> tuple[str, str]:
 
 
 def _smart(file: File) -> Iterator[Text]:
-    """Texts of SMART files: `.I id`, `.T` title, `.W` text; other fields are skipped."""
+    """Texts of SMART files: `.I id`, `.T` title, `.W` and `.K` text; other fields are skipped."""
     if not file.first_line().startswith("."):
-        for name, start, texts in _numbered(file, file.lines()):
-            yield Text(name, "", "\n".join(texts), start)
+        for name, start, lines in _numbered(file, file.lines()):
+            yield Text(name, "", "\n".join(lines), start)
         return
-    lines: list[tuple[int, str]] = []
-    for number, line in chain(file.lines(), [(0, ".I")]):  # the mark of a next text ends the last
-        if line.startswith(".I") and lines:
-            yield _marked(file, lines)
-            lines = []
-        if line.strip():
-            lines.append((number, line))
-
-
-def _marked(file: File, lines: Sequence[tuple[int, str]]) -> Text:
-    """Text of an `.I` line and its fields."""
-    start, head = lines[0]
-    opening = _mark(head)
-    if opening[0] != "I" or not opening[1]:
-        raise LetorError(str(file), start, head, "no number behind .I", "Write `.I 1`.")
-    field, parts = "", dict[str, list[str]]()
-    for number, line in lines[1:]:
+    name, start, field, parts = "", 0, "", dict[str, list[str]]()
+    for number, line in chain(file.lines(), [(0, ".I 0")]):  # the mark of a next text ends the last
         mark, behind = _mark(line)
-        if mark and not behind:
+        if not line.strip():
+            continue
+        if line.startswith(".I") or not name:
+            if name:
+                title = " ".join(" ".join(parts.get("T", ())).split())
+                body = "\n".join([*parts.get("W", ()), *parts.get("K", ())])
+                yield Text(name, title, body, start)
+            if mark != "I" or not behind:
+                raise LetorError(str(file), number, line, "no number behind .I", "Write `.I 1`.")
+            name, start, field, parts = number_of(behind), number, "", {}
+        elif mark and not behind:
             field = mark
         elif field:
             parts.setdefault(field, []).append(line)
         else:
             remedy = "Behind `.I 1` stands a mark as `.W`."
             raise LetorError(str(file), number, line, "text of no field", remedy)
-    title = " ".join(" ".join(parts.get("T", ())).split())
-    body = "\n".join([*parts.get("W", ()), *parts.get("K", ())])
-    return Text(number_of(opening[1]), title, body, start)
 
 
 def _numbered(file: File, rows: Iterable[tuple[int, str]]) -> Iterator[tuple[str, int, list[str]]]:
@@ -275,45 +260,27 @@ def _trec(file: File) -> Iterator[Text]:
 
 def _block(text: str, kind: str, file: File, start: int) -> Text:
     """Document or topic between its tags."""
-    if kind == "<top>":
-        identifier = _id_behind("<num>", text)
-        fields = (_between(text, "title"), _between(text, "desc"))
-        content = next((field for field in fields if field), "")
-        title = ""
-    else:
-        identifier = _id_behind("<docno>", text)
-        title = next((t for t in (_between(text, n) for n in ("title", "headline", "ti")) if t), "")
-        body = _between(text, "text")
-        rest = re.sub(r"<docno>[^<]*</docno>", " ", text, flags=re.IGNORECASE)
-        content = body or _plain(rest)
-    if not identifier:
-        tag = "<num>" if kind == "<top>" else "<DOCNO>"
-        raise LetorError(str(file), start, kind, f"no {tag} in the block", f"Write {tag} 1.")
-    return Text(identifier, " ".join(title.split()), content, start)
-
-
-def _id_behind(tag: str, text: str) -> str:
-    """Word after a tag, or after `Number:` there; empty: none.
-
-    >>> _id_behind("<num>", "<num> Number: 301 <title> x"), _id_behind("<num>", "<num><title>")
-    ('301', '')
-    """
-    place = re.search(tag, text, re.IGNORECASE)
-    behind = text[place.end() :].lstrip() if place else ""
-    if behind[:7].lower() == "number:":
-        behind = behind[7:].lstrip()
-    word = re.match(r"[^\s<]+", behind)
-    return word[0] if word else ""
-
-
-def _between(text: str, tag: str) -> str:
-    """Content of a tag, up to its end or to the next tag of a topic; empty: no tag."""
-    shape = rf"<{tag}>(.*?)(?:</{tag}>|<(?:num|title|desc|narr)>|\Z)"
-    place = re.search(shape, text, re.IGNORECASE | re.DOTALL)
+    tag = "<num>" if kind == "<top>" else "<docno>"
+    place = re.search(rf"{tag}\s*(?:number:\s*)?(?!number:)([^\s<]+)", text, re.IGNORECASE)
     if place is None:
-        return ""
-    content = re.sub(r"^\s*(?:topic|description|narrative):", "", place[1], flags=re.IGNORECASE)
-    return _plain(content)
+        shown = tag if kind == "<top>" else tag.upper()
+        raise LetorError(str(file), start, kind, f"no {shown} in the block", f"Write {shown} 1.")
+    if kind == "<top>":
+        return Text(place[1], "", _between(text, "title", "desc"), start)
+    title = _between(text, "title", "headline", "ti")
+    rest = re.sub(r"<docno>[^<]*</docno>", " ", text, flags=re.IGNORECASE)
+    return Text(place[1], " ".join(title.split()), _between(text, "text") or _plain(rest), start)
+
+
+def _between(text: str, *tags: str) -> str:
+    """Content of the first tag that has any, up to its end or to the next tag of a topic."""
+    for tag in tags:
+        shape = rf"<{tag}>(.*?)(?:</{tag}>|<(?:num|title|desc|narr)>|\Z)"
+        place = re.search(shape, text, re.IGNORECASE | re.DOTALL)
+        words = r"^\s*(?:topic|description|narrative):"
+        if place and (content := _plain(re.sub(words, "", place[1], flags=re.IGNORECASE))):
+            return content
+    return ""
 
 
 def _plain(text: str) -> str:
@@ -377,21 +344,26 @@ def _objects(
         yield number, line, fields if isinstance(fields, dict) else {}
 
 
+def _first_of(names: Sequence[str], fields: Mapping[str, Any]) -> str | None:
+    """The first of some names that a record has."""
+    return next((name for name in names if name in fields), None)
+
+
 def _record(file: File, number: int, line: str, names: Mapping[str, Any]) -> Text:
     """Text of a JSON object or a row; a missing title is empty."""
-    id_name = next((name for name in ID_NAMES if name in names), None)
-    text_name = next((name for name in TEXT_NAMES if name in names), None)
+    id_name, text_name = _first_of(ID_NAMES, names), _first_of(TEXT_NAMES, names)
     if id_name is None or text_name is None:
         remedy = f"Name the id {' or '.join(ID_NAMES[:2])} and the text {' or '.join(TEXT_NAMES)}."
         raise LetorError(str(file), number, line, "no id or no text", remedy)
-    for name in (id_name, text_name, "title"):
-        missing = name == "title" and (names.get(name) is None or names[name] != names[name])
-        if not missing and not isinstance(names.get(name, ""), str | int):
-            finding = f"{name} is {quoted(str(names[name]))}"
-            raise LetorError(str(file), number, line, finding, "Write ids and texts as text.")
     title = names.get("title")
-    shown_title = str(title) if isinstance(title, str | int) else ""
-    return Text(str(names[id_name]), shown_title, str(names[text_name]), number)
+    known = {id_name: names[id_name], text_name: names[text_name]}
+    known["title"] = "" if title is None or title != title else title  # noqa: PLR0124 (NaN)
+    for name, value in known.items():
+        if not isinstance(value, str | int):
+            finding = f"{name} is {quoted(str(value))}"
+            raise LetorError(str(file), number, line, finding, "Write ids and texts as text.")
+    identifier, text, title = map(str, known.values())
+    return Text(identifier, title, text, number)
 
 
 def judgments(file: File) -> Iterator[Judgment]:
@@ -444,7 +416,7 @@ def _judgment_of(file: File, number: int, line: str, fields: Mapping[str, Any]) 
     """Judgment of a JSON object or a row."""
     found = []
     for names in (QUERY_NAMES, DOCUMENT_NAMES, GRADE_NAMES):
-        name = next((name for name in names if name in fields), None)
+        name = _first_of(names, fields)
         value = None if name is None else fields[name]
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             finding = f"no {names[0]}" if name is None else f"{name} is {quoted(str(value))}"

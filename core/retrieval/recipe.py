@@ -76,8 +76,8 @@ TOKENISERS = {
 class Analysis(CheckedParameters):
     """Conversion of a text to terms.
 
-    >>> Analysis().terms("The flows of heated gases")
-    ['flow', 'heat', 'gase']
+    >>> [Analysis().term_of()(word) for word in ("the", "flows", "heated", "gases")]
+    ['', 'flow', 'heat', 'gase']
     """
 
     tokeniser: str = parameter(
@@ -96,12 +96,6 @@ class Analysis(CheckedParameters):
         "none, Porter's (1980), or english: his second (Snowball)",
         choices=("none", "porter", "english"),
     )
-
-    def terms(self, text: str) -> list[str]:
-        """Terms of a text in order, without stop words."""
-        term_of = self.term_of()
-        words = TOKENISERS[self.tokeniser].findall(text.lower())
-        return [term for term in map(term_of, words) if term]
 
     def term_of(self) -> Callable[[str], str]:
         """Function from a word in lower case to its term, or to "" for a stop word."""

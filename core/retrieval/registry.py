@@ -18,25 +18,19 @@ from shuffleproof.core.retrieval.text import TokenisedCollection
 from shuffleproof.core.store.artefacts import Store
 
 if TYPE_CHECKING:
+    from shuffleproof.core.retrieval.postings import WordIndex
     from shuffleproof.core.retrieval.weak_training import Learner
-    from shuffleproof.core.retrieval.word_index import WordIndex
 
-DEPTH = 1000
-"""Minimum number of documents per retriever in a fusion."""
+DEPTH = 1000  # Minimum number of documents per retriever in a fusion
 
 
 @dataclass(frozen=True, eq=False)
 class RankedDocuments:
-    """Ranked documents of several queries, best first.
+    """Ranked documents of several queries, best first."""
 
-    Attributes:
-        documents: their indices in the collection; ties by index.
-        scores: higher is better.
-        offsets: documents of query q are `offsets[q] … offsets[q + 1] − 1`; empty without matches.
-    """
-
-    documents: Int32[np.ndarray, " ranked"]
-    scores: Float32[np.ndarray, " ranked"]
+    documents: Int32[np.ndarray, " ranked"]  # their indices in the collection; ties by index
+    scores: Float32[np.ndarray, " ranked"]  # higher is better
+    # documents of query q are `offsets[q] … offsets[q + 1] − 1`; empty without matches
     offsets: Int64[np.ndarray, " bounds"]
 
     @classmethod
@@ -85,20 +79,14 @@ class InvertedRetriever(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class IndexedCollection:
-    """Collection, its terms, and the store of derived data.
+    """Collection, its terms, and the store of derived data."""
 
-    Attributes:
-        collection: documents, queries, judgments.
-        store: of indexes and trained networks.
-        training: queries whose judgments may be used to fit a retriever; None: none. They never
-            include the queries that measure it.
-        seed: of a retriever's training.
-    """
-
-    collection: Collection
-    store: Store
+    collection: Collection  # documents, queries, judgments
+    store: Store  # of indexes and trained networks
+    # queries whose judgments may be used to fit a retriever; None: none. They never
+    # include the queries that measure it
     training: tuple[int, ...] | None = None
-    seed: int = 0
+    seed: int = 0  # of a retriever's training
 
     def __getstate__(self) -> dict[str, Any]:
         """State to pickle: without the terms, which are opened from the store when needed."""
@@ -112,41 +100,29 @@ class IndexedCollection:
     @cached_property
     def words(self) -> "WordIndex":
         """Inverted index of the terms."""
-        from shuffleproof.core.retrieval.word_index import WordIndex  # noqa: PLC0415 (names a cycle)
+        from shuffleproof.core.retrieval.postings import WordIndex  # noqa: PLC0415 (names a cycle)
 
         return WordIndex.of(self.tokens)
 
 
 @dataclass(frozen=True)
 class RetrieverEntry:
-    """Description of a retriever that is available without loading it.
+    """Description of a retriever that is available without loading it."""
 
-    Attributes:
-        name: in commands.
-        label: for display.
-        summary: its method, in a sentence.
-        source: its publication.
-        place: `module:function` below `core.retrieval` that builds it from its training, or from
-            an `IndexedCollection` if it learns nothing; empty: the training is the retriever.
-        sparse: True if it searches learnt dimensions, so that the sparsity checks apply.
-        reranks: True if it only reorders another retriever's documents.
-        learns: `module:value` of its `Learner`; empty: it learns nothing.
-        presets: of its training, as in `name@preset`; `name` alone means the first one.
-        preset: the selected preset; empty: the first one.
-        fusion: options of a combination; None: a single retriever.
-    """
-
-    name: str
-    label: str
-    summary: str
-    source: str
+    name: str  # in commands
+    label: str  # for display
+    summary: str  # its method, in a sentence
+    source: str  # its publication
+    # `module:function` below `core.retrieval` that builds it from its training, or from
+    # an `IndexedCollection` if it learns nothing; empty: the training is the retriever
     place: str
-    sparse: bool = False
-    reranks: bool = False
-    learns: str = ""
+    sparse: bool = False  # True if it searches learnt dimensions, so that the sparsity checks apply
+    reranks: bool = False  # True if it only reorders another retriever's documents
+    learns: str = ""  # `module:value` of its `Learner`; empty: it learns nothing
+    # of its training, as in `name@preset`; `name` alone means the first one
     presets: tuple[str, ...] = ()
-    preset: str = ""
-    fusion: FusedName | None = None
+    preset: str = ""  # the selected preset; empty: the first one
+    fusion: FusedName | None = None  # options of a combination; None: a single retriever
 
     def build(self, indexed: IndexedCollection) -> Retriever:
         """Build the retriever of a collection."""
@@ -247,10 +223,8 @@ def _unit(scores: np.ndarray) -> Float64[np.ndarray, " ranked"]:
     >>> _unit(np.array([3.0, 2.0, 1.0])).tolist(), _unit(np.array([5.0])).tolist()
     ([1.0, 0.5, 0.0], [1.0])
     """
-    if not len(scores):
-        return np.zeros(0)
-    low, high = float(scores.min()), float(scores.max())
-    spread = high - low
+    low = float(scores.min(initial=np.inf))
+    spread = float(scores.max(initial=-np.inf)) - low
     return (scores.astype(np.float64) - low) / spread if spread > 0 else np.ones(len(scores))
 
 
@@ -277,7 +251,7 @@ _ENTRIES: tuple[RetrieverEntry, ...] = (
     ),
     RetrieverEntry(
         "bm25", "BM25", "Matching words, rare ones more, repeated ones and long documents less.",
-        "Robertson & Zaragoza, 2009 (Lucene's form)", "words:bm25",
+        "Robertson & Zaragoza, 2009 (Lucene's form)", "words:Bm25",
     ),
     RetrieverEntry(
         "lsi", "LSI", "Cosines in the 200 leading singular vectors of the documents' words.",

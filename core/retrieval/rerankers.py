@@ -8,6 +8,7 @@ al., CIKM 2018. `tuned` and `small` are ours: they train on a CPU in minutes.
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,22 +23,23 @@ from shuffleproof.core.parameters import parameter
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.retrieval.registry import IndexedCollection, RankedDocuments, Retriever
 from shuffleproof.core.retrieval.text import EncodedTexts, TokenisedCollection
-from shuffleproof.core.retrieval.weak import WeakRecipe, take_texts
+from shuffleproof.core.retrieval.weak import WeakRecipe
 from shuffleproof.core.retrieval.weak_training import (
     Learner,
     Product,
     WeakLearning,
     WeakTrainer,
     WeakTraining,
+    Windows,
     arrays_of,
     with_weights,
 )
-from shuffleproof.core.retrieval.windows import Windows, batch_bounds
 from shuffleproof.core.retrieval.words import likelihood
 from shuffleproof.core.store.manifest import Artefact
 
 FORMAT = "shuffleproof-reranker-1"
 FILE = "reranker.safetensors"
+NETWORKS: Mapping[type, Any] = {FNRMConfig: networks.FNRM, CNRMConfig: networks.CNRM}
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ class Trainer(WeakTrainer):
         """Draw weak queries and initial weights."""
         self.kind = "cnrm" if isinstance(recipe.model, CNRMConfig) else "fnrm"
         super().__init__(indexed, recipe)
-        network = _network(recipe.model, len(self.tokens.terms), self.draws)
+        network = NETWORKS[type(recipe.model)](recipe.model, len(self.tokens.terms), self.draws)
         self.windows = _windows(self.tokens, recipe)
         if recipe.model.embeddings == "ppmi":
             network.start_from(*self.first_embeddings())
@@ -167,11 +169,8 @@ def vectors_of(
 ) -> Generator[Progress, None, Float32[np.ndarray, "texts width"]]:
     """Vectors of texts; yields the number of finished texts."""
     vectors = np.zeros((len(texts), network.config.width), np.float32)
-    where = network.embedding.weight.device
-    for first, last in batch_bounds(texts):
+    for first, last, placed in windows.batches(texts, 0, network.embedding.weight.device):
         yield Progress(first, len(texts), "texts encoded")
-        words, owners, _ = windows.of(take_texts(texts, np.arange(first, last)))
-        placed = [torch.from_numpy(array).to(where) for array in (words, owners)]
         with torch.no_grad():
             vectors[first:last] = network.vectors(placed[0], placed[1], last - first).cpu().numpy()
     return vectors
@@ -212,8 +211,7 @@ class RerankedRetriever:
         """Documents of one query in their new order."""
         if not len(documents) or self._windows.unread[words].all():
             return documents, scores
-        encoded = EncodedTexts(words, np.array([0, len(words)]), np.zeros(1, np.int32))
-        read, owners, _ = self._windows.of(encoded)
+        read, owners, _ = self._windows.of(EncodedTexts.of_tokens([words]))
         head, rest = documents[: self.depth], scores[self.depth :]
         with torch.no_grad():
             query = self.network.vectors(torch.from_numpy(read), torch.from_numpy(owners), 1)
@@ -229,14 +227,6 @@ class RerankedRetriever:
         )
 
 
-def _network(
-    config: FNRMConfig | CNRMConfig, terms: int, draws: torch.Generator
-) -> networks.FNRM | networks.CNRM:
-    if isinstance(config, CNRMConfig):
-        return networks.CNRM(config, terms, draws)
-    return networks.FNRM(config, terms, draws)
-
-
 def _windows(tokens: TokenisedCollection, recipe: RerankerRecipe) -> Windows:
     return Windows.over(tokens, recipe.model.window, recipe.training.minimum_frequency)
 
@@ -250,7 +240,9 @@ def load(
         DataError: its file is damaged.
     """
     arrays, _ = mapped_file.open_mapped(artefact.path / FILE, FORMAT)
-    network = _network(recipe.model, len(indexed.tokens.terms), torch.Generator().manual_seed(0))
+    network = NETWORKS[type(recipe.model)](
+        recipe.model, len(indexed.tokens.terms), torch.Generator().manual_seed(0)
+    )
     tokens, documents = indexed.tokens, arrays["documents"]
     return RerankedRetriever(
         likelihood(indexed), tokens, with_weights(network, arrays), recipe, documents

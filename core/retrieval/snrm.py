@@ -30,22 +30,21 @@ from shuffleproof.core.parameters import parameter
 from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.retrieval.collection import Collection
 from shuffleproof.core.retrieval.gates import Gates
-from shuffleproof.core.retrieval.index import FILE as INDEX
-from shuffleproof.core.retrieval.index import SparseIndex
+from shuffleproof.core.retrieval.postings import FILE as INDEX
+from shuffleproof.core.retrieval.postings import SparseIndex, sparse_rows
 from shuffleproof.core.retrieval.registry import IndexedCollection, RankedDocuments
-from shuffleproof.core.retrieval.sparse import SparseVectors
 from shuffleproof.core.retrieval.text import EncodedTexts, TokenisedCollection
-from shuffleproof.core.retrieval.weak import WeakRecipe, take_texts
+from shuffleproof.core.retrieval.weak import WeakRecipe
 from shuffleproof.core.retrieval.weak_training import (
     Learner,
     Product,
     WeakLearning,
     WeakTrainer,
     WeakTraining,
+    Windows,
     arrays_of,
     with_weights,
 )
-from shuffleproof.core.retrieval.windows import Windows, batch_bounds
 from shuffleproof.core.retrieval.words import FEEDBACK_DOCUMENTS, FEEDBACK_TERMS, ORIGINAL
 from shuffleproof.core.seeds import derived_seed
 from shuffleproof.core.store.manifest import Artefact
@@ -53,10 +52,8 @@ from shuffleproof.core.store.manifest import Artefact
 KIND = "snrm"
 FORMAT = "shuffleproof-snrm-1"
 FILE = "snrm.safetensors"
-MEMORY = 0.98
-"""Decay per step of the running share of texts that use a dimension."""
-MOST_TERMS = 20_000
-"""Number of candidate terms for descriptions of dimensions."""
+MEMORY = 0.98  # Decay per step of the running share of texts that use a dimension
+MOST_TERMS = 20_000  # Number of candidate terms for descriptions of dimensions
 DEAD, STOP = 1e-3, 0.5
 
 
@@ -258,12 +255,12 @@ class Trainer(WeakTrainer):
         words = Gates.of_words(indexed, queries)
         whole = Latent(
             indexed.tokens, self.network, self.recipe.with_fields({"keep_query": 0}),
-            SparseIndex.of(SparseVectors.of(table)),
+            SparseIndex.of(table),
         )  # fmt: skip
         before = Gates.of(whole, queries, len(indexed.collection))
         # of documents, once trained
         left = prune(table, training.keep_document, training.keep_share)
-        index = SparseIndex.of(SparseVectors.of(left))
+        index = SparseIndex.of(left)
         latent = Latent(indexed.tokens, self.network, self.recipe, index)
         gates = Gates.of(latent, queries, len(indexed.collection))
         failed = list(gates.failures(words))
@@ -286,28 +283,15 @@ def windows_of(tokens: TokenisedCollection, recipe: SNRMRecipe) -> Windows:
 def encode_texts(
     network: SNRM, windows: Windows, texts: EncodedTexts, length: int, seed: int = 0
 ) -> Generator[Progress, None, csr_array]:
-    """Vectors of texts as a sparse table; yields the number of finished texts.
-
-    Args:
-        network: on its device.
-        windows: reader of the texts.
-        texts: their terms.
-        length: of padded pooling.
-        seed: of dropout at inference.
-    """
+    """Vectors of texts, of a length if pooling is padded; yields the number of finished texts."""
     config, parts = network.config, []
-    where = network.last.weight.device
-    for first, last in batch_bounds(texts):
+    drop = config.dropout_at_inference and config.dropout > 0
+    for first, _, placed in windows.batches(texts, length, network.last.weight.device):
         yield Progress(first, len(texts), "texts encoded")
-        arrays = windows.of(take_texts(texts, np.arange(first, last)), length)
-        placed = [torch.from_numpy(array).to(where) for array in arrays]
-        drop = config.dropout_at_inference and config.dropout > 0
-        draws = (
-            torch.Generator().manual_seed(derived_seed(seed, "snrm", "inference", first))
-            if drop else None
-        )  # fmt: skip
+        draws = derived_seed(seed, "snrm", "inference", first) if drop else None
+        generator = None if draws is None else torch.Generator().manual_seed(draws)
         with torch.no_grad():
-            parts.append(csr_array(network(*placed, draws).cpu().numpy()))
+            parts.append(csr_array(network(*placed, generator).cpu().numpy()))
     if not parts:
         return csr_array(np.zeros((0, config.dimensions), np.float32))
     table: csr_array = vstack(parts, format="csr")
@@ -357,10 +341,10 @@ class Latent:
         self.facts: Mapping[str, Any] = {}
         self._windows = windows_of(tokens, recipe)
 
-    def vectors(self, query_texts: Sequence[str]) -> SparseVectors:
+    def vectors(self, query_texts: Sequence[str]) -> csr_array:
         """Vectors of queries, pruned by the recipe."""
         table = self._encoded(self.tokens.encode(query_texts), self.recipe.model.query_length)
-        return SparseVectors.of(prune(table, self.recipe.training.keep_query))
+        return sparse_rows(prune(table, self.recipe.training.keep_query))
 
     def _encoded(self, texts: EncodedTexts, length: int) -> csr_array:
         """Vectors of texts, without pruning."""
@@ -375,23 +359,23 @@ class Latent:
     @property
     def document_terms(self) -> Int64[np.ndarray, " documents"]:
         """Number of dimensions of each document."""
-        return self.index.vectors.nonzeros
+        return self.index.document_terms
 
     def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " read"]]:
         """Dimensions of each query."""
-        return self.vectors(query_texts).dimensions_of_texts()
+        return _dimensions_of(self.vectors(query_texts))
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query that share a dimension with it."""
         return self.of_vectors(self.vectors(query_texts), k)
 
-    def of_vectors(self, vectors: SparseVectors, k: int) -> RankedDocuments:
+    def of_vectors(self, vectors: csr_array, k: int) -> RankedDocuments:
         """Search with vectors instead of texts."""
         if self.recipe.training.order == "best-first":
             return self.index.search(vectors, k)
         # The worst are last: all are needed
-        every = self.index.search(vectors, len(self.index.vectors))
-        rankings = (every.of(query) for query in range(len(vectors)))
+        every = self.index.search(vectors, self.index.vectors.shape[0])
+        rankings = (every.of(query) for query in range(vectors.shape[0]))
         return RankedDocuments.of_queries(
             [(documents[::-1][:k], scores[::-1][:k]) for documents, scores in rankings]
         )
@@ -421,19 +405,11 @@ class Latent:
     @cached_property
     def _of_terms(self) -> csc_array:
         """Vectors of frequent terms, each encoded as a text."""
-        alone = EncodedTexts(
-            self._common.astype(np.int32), np.arange(len(self._common) + 1),
-            np.zeros(len(self._common), np.int32),
-        )  # fmt: skip
+        alone = EncodedTexts.of_tokens(np.split(self._common, len(self._common)))
         return csc_array(self._encoded(alone, self.recipe.model.document_length))
 
     def with_documents(self, collection: Collection, late: Int64[np.ndarray, " late"]) -> "Latent":
-        """Retriever of all documents with the same network; later documents are added.
-
-        Args:
-            collection: all documents.
-            late: indices of the documents that the index lacks, in rising order.
-        """
+        """Retriever of all documents with the same network; later documents are added."""
         texts = self.tokens.encode(collection.document(place) for place in late.tolist())
         recipe = self.recipe
         table = self._encoded(texts, recipe.model.document_length)
@@ -441,8 +417,8 @@ class Latent:
         early = np.setdiff1d(np.arange(len(collection)), late)
         # Inverse permutation: the index has early rows first, the collection mixes them
         order = np.argsort(np.concatenate([early, late]), kind="stable")
-        every = vstack([self.index.vectors.matrix, new], format="csr")[order]
-        index = SparseIndex.of(SparseVectors.of(every))
+        every = vstack([self.index.vectors, new], format="csr")[order]
+        index = SparseIndex.of(every)
         return Latent(self.tokens, self.network, recipe, index)
 
     def save(self, folder: Path) -> None:
@@ -469,27 +445,29 @@ class LatentFeedback:
     def dimensions(self, query_texts: Sequence[str]) -> list[Int32[np.ndarray, " read"]]:
         """Dimensions of each query's first search, and of its mixed vector."""
         original = self._latent.vectors(query_texts)
-        both = zip(
-            original.dimensions_of_texts(), self._mixed(original).dimensions_of_texts(), strict=True
-        )
+        both = zip(_dimensions_of(original), _dimensions_of(self._mixed(original)), strict=True)
         return [np.append(first, mixed) for first, mixed in both]
 
-    def _mixed(self, vectors: SparseVectors) -> SparseVectors:
+    def _mixed(self, vectors: csr_array) -> csr_array:
         """Vectors of queries, mixed with those of their top documents."""
-        latent = self._latent
-        ranked = latent.of_vectors(vectors, FEEDBACK_DOCUMENTS)
-        query_table, document_table = vectors.matrix, latent.index.vectors.matrix
+        ranked = self._latent.of_vectors(vectors, FEEDBACK_DOCUMENTS)
         rows = []
-        for query in range(len(vectors)):
-            shares = _shares(query_table[[query]])
+        for query in range(vectors.shape[0]):
+            shares = _shares(vectors[[query]])
             documents, scores = ranked.of(query)
             if len(documents):
                 weights = csr_array(scores[None, :] / max(float(scores.sum()), 1e-12))
-                new = _shares(prune(csr_array(weights @ document_table[documents]), FEEDBACK_TERMS))
+                found = csr_array(weights @ self._latent.index.vectors[documents])
                 # RM3 over latent dimensions: α q + (1 − α) feedback
+                new = _shares(prune(found, FEEDBACK_TERMS))
                 shares = csr_array(ORIGINAL * shares + (1 - ORIGINAL) * new)
             rows.append(shares)
-        return SparseVectors.of(vstack(rows, format="csr") if rows else query_table)
+        return sparse_rows(vstack(rows, format="csr")) if rows else vectors
+
+
+def _dimensions_of(vectors: csr_array) -> list[Int32[np.ndarray, " read"]]:
+    """Dimensions of every text."""
+    return np.split(vectors.indices.astype(np.int32), vectors.indptr[1:-1])
 
 
 def _shares(row: csr_array) -> csr_array:

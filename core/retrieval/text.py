@@ -1,7 +1,7 @@
 """Conversion of texts to terms by the collection's analysis, cached in the store."""
 
 from array import array
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Int32, Int64
 
 from shuffleproof.core.data import mapped_file
-from shuffleproof.core.data.ragged import segment_ids
+from shuffleproof.core.data.ragged import elements_of, offsets_of, segment_ids
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.retrieval.collection import Collection
@@ -21,8 +21,7 @@ from shuffleproof.core.store.keys import key_of
 KIND = "tokens"
 FORMAT = "shuffleproof-tokens-1"
 FILE = "tokens.safetensors"
-UNKNOWN = -1
-"""Place of a word whose term the vocabulary lacks; stop words are LEFT_OUT instead."""
+UNKNOWN = -1  # Place of a word whose term the vocabulary lacks; stop words are LEFT_OUT instead
 
 
 class _Places(dict[str, int]):
@@ -50,17 +49,12 @@ LEFT_OUT = -2
 
 @dataclass(frozen=True, eq=False)
 class EncodedTexts:
-    """Texts as places in a vocabulary.
+    """Texts as places in a vocabulary."""
 
-    Attributes:
-        tokens: of all texts, concatenated, without words that the vocabulary lacks.
-        offsets: tokens of text t are `offsets[t] … offsets[t + 1] − 1`.
-        unknown: number of words of each text that the vocabulary lacks.
-    """
-
+    # of all texts, concatenated, without words that the vocabulary lacks
     tokens: Int32[np.ndarray, " total"]
-    offsets: Int64[np.ndarray, " bounds"]
-    unknown: Int32[np.ndarray, " texts"]
+    offsets: Int64[np.ndarray, " bounds"]  # tokens of text t are `offsets[t] … offsets[t + 1] − 1`
+    unknown: Int32[np.ndarray, " texts"]  # number of words of each text that the vocabulary lacks
 
     def __len__(self) -> int:
         """Number of texts."""
@@ -69,6 +63,18 @@ class EncodedTexts:
     def of(self, text: int) -> Int32[np.ndarray, " tokens"]:
         """Tokens of one text."""
         return self.tokens[self.offsets[text] : self.offsets[text + 1]]
+
+    def take(self, chosen: Int64[np.ndarray, " chosen"]) -> "EncodedTexts":
+        """Selected texts, in the given order."""
+        tokens = self.tokens[elements_of(self.offsets, chosen)]
+        return EncodedTexts(tokens, offsets_of(self.lengths[chosen]), self.unknown[chosen])
+
+    @classmethod
+    def of_tokens(cls, texts: Sequence[np.ndarray]) -> "EncodedTexts":
+        """Texts of tokens, without unknown words."""
+        tokens = np.concatenate([np.zeros(0, np.int32), *texts]).astype(np.int32)
+        offsets = offsets_of(np.array([len(text) for text in texts], np.int64))
+        return cls(tokens, offsets, np.zeros(len(texts), np.int32))
 
     @property
     def lengths(self) -> Int64[np.ndarray, " texts"]:
@@ -84,23 +90,14 @@ class EncodedTexts:
 
 @dataclass(frozen=True, eq=False)
 class TokenisedCollection:
-    """Collection as terms.
+    """Collection as terms."""
 
-    Attributes:
-        analysis: conversion of its texts to terms.
-        terms: the vocabulary, in the order of first occurrence.
-        document_frequency: number of documents with each term.
-        collection_frequency: number of occurrences of each term.
-        documents: tokens of the documents.
-        queries: tokens of the queries.
-    """
-
-    analysis: Analysis
-    terms: tuple[str, ...]
-    document_frequency: Int32[np.ndarray, " terms"]
-    collection_frequency: Int64[np.ndarray, " terms"]
-    documents: EncodedTexts
-    queries: EncodedTexts
+    analysis: Analysis  # conversion of its texts to terms
+    terms: tuple[str, ...]  # the vocabulary, in the order of first occurrence
+    document_frequency: Int32[np.ndarray, " terms"]  # number of documents with each term
+    collection_frequency: Int64[np.ndarray, " terms"]  # number of occurrences of each term
+    documents: EncodedTexts  # tokens of the documents
+    queries: EncodedTexts  # tokens of the queries
 
     @cached_property
     def _places(self) -> _Places:

@@ -12,18 +12,17 @@ import numpy as np
 from jaxtyping import Float32, Int32, Int64
 from scipy.sparse import csc_array, csr_array
 
-from shuffleproof.core.data.ragged import elements_of, offsets_of
 from shuffleproof.core.errors import DataError, ParameterError
-from shuffleproof.core.parameters import check, parameter
+from shuffleproof.core.parameters import CheckedParameters, parameter
+from shuffleproof.core.retrieval.lsi import leading_vectors
 from shuffleproof.core.retrieval.registry import IndexedCollection, RankedDocuments
-from shuffleproof.core.retrieval.singular import leading_vectors
 from shuffleproof.core.retrieval.text import EncodedTexts, TokenisedCollection
 from shuffleproof.core.retrieval.words import QueryLikelihood, likelihood
 from shuffleproof.core.seeds import generator
 
 
 @dataclass(frozen=True)
-class WeakRecipe:
+class WeakRecipe(CheckedParameters):
     """Options of weak queries and of their documents."""
 
     queries: int = parameter(20_000, "weak queries", low=1)
@@ -42,15 +41,10 @@ class WeakRecipe:
     )
 
     def __post_init__(self) -> None:
-        """Check the bounds.
-
-        Raises:
-            ParameterError: a value out of bounds, or contradicting shares or lengths.
-        """
-        check(self)
+        """Check the bounds, and that shares and lengths do not contradict each other."""
+        super().__post_init__()
         if self.spans + self.titles > 1:
-            allowed = "with `spans` at most 1 together"
-            raise ParameterError("titles", self.titles, allowed)
+            raise ParameterError("titles", self.titles, "with `spans` at most 1 together")
         if self.longest < self.shortest:
             raise ParameterError("longest", self.longest, f"at least shortest ({self.shortest})")
 
@@ -69,9 +63,7 @@ class Labeller:
 
     def search(self, queries: EncodedTexts, k: int) -> RankedDocuments:
         """Ranked documents of the labeller for each query."""
-        return self._words.search_weighted(
-            queries.tokens, queries.offsets, np.ones(len(queries.tokens)), k
-        )
+        return self._words.search_terms(queries, k)
 
     def scores(
         self, queries: EncodedTexts, documents: Int32[np.ndarray, " documents"]
@@ -89,29 +81,17 @@ class Labeller:
 
 @dataclass(frozen=True, eq=False)
 class WeakSupervision:
-    """Weak queries of a collection, their ranked documents, and the labeller's scores.
+    """Weak queries of a collection, their ranked documents, and the labeller's scores."""
 
-    Attributes:
-        recipe: options of the queries.
-        seed: of all draws.
-        queries: terms of the queries.
-        lists: the labeller's ranked documents of each query; never empty.
-        labeller: scores any query and any document.
-    """
-
-    recipe: WeakRecipe
-    seed: int
-    queries: EncodedTexts
-    lists: RankedDocuments
-    labeller: Labeller
+    recipe: WeakRecipe  # options of the queries
+    seed: int  # of all draws
+    queries: EncodedTexts  # terms of the queries
+    lists: RankedDocuments  # the labeller's ranked documents of each query; never empty
+    labeller: Labeller  # scores any query and any document
 
     def __len__(self) -> int:
         """Number of weak queries."""
         return len(self.queries)
-
-    def terms_of(self, queries: Int64[np.ndarray, " batch"]) -> EncodedTexts:
-        """Terms of some of the queries."""
-        return take_texts(self.queries, queries)
 
     def triples(
         self, step: int, batch: int
@@ -176,10 +156,7 @@ def _drawn(
         else:
             start = int(draw.integers(0, max(1, len(terms) - length + 1)))
             queries.append(terms[start : start + length])
-    offsets = offsets_of(np.array([len(query) for query in queries], np.int64))
-    return EncodedTexts(
-        np.concatenate(queries).astype(np.int32), offsets, np.zeros(len(queries), np.int32)
-    )
+    return EncodedTexts.of_tokens(queries)
 
 
 def _bag(
@@ -193,15 +170,6 @@ def _bag(
     weights = counts * idf[terms]  # tf · idf
     keys = draw.exponential(size=len(terms)) / weights  # the smallest: drawn without replacement
     return terms[np.argsort(keys, kind="stable")[:length]]
-
-
-def take_texts(texts: EncodedTexts, chosen: Int64[np.ndarray, " chosen"]) -> EncodedTexts:
-    """Selected texts, in the given order."""
-    return EncodedTexts(
-        texts.tokens[elements_of(texts.offsets, chosen)],
-        offsets_of(texts.lengths[chosen]),
-        texts.unknown[chosen],
-    )
 
 
 def ppmi_embeddings(

@@ -1,27 +1,25 @@
-"""Networks that learn from weak labels: recipes, resumable training, and storage."""
+"""Networks that learn from weak labels: windows of texts, recipes, resumable training, storage."""
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
+from jaxtyping import Int64
 from torch import Tensor, nn
 
+from shuffleproof.core.data.ragged import offsets_of, places_of, segment_ids
 from shuffleproof.core.errors import DataError, DivergedError, UnknownNameError
 from shuffleproof.core.execution.devices import device
 from shuffleproof.core.models.snrm import pairwise_hinge, pointwise_hinge
 from shuffleproof.core.parameters import CheckedParameters, parameter, replaced_in
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.retrieval.registry import IndexedCollection
-from shuffleproof.core.retrieval.weak import (
-    WeakRecipe,
-    ppmi_embeddings,
-    take_texts,
-    weak_supervision,
-)
-from shuffleproof.core.retrieval.windows import Windows
+from shuffleproof.core.retrieval.text import EncodedTexts, TokenisedCollection
+from shuffleproof.core.retrieval.weak import WeakRecipe, ppmi_embeddings, weak_supervision
 from shuffleproof.core.seeds import derived_seed, generator
 from shuffleproof.core.store.keys import ArtefactKey, key_of
 from shuffleproof.core.store.manifest import Artefact
@@ -33,6 +31,86 @@ Product = tuple[Callable[[Path], None], dict[str, Any]]
 R = TypeVar("R", bound="WeakLearning")
 M = TypeVar("M")
 N = TypeVar("N", bound=nn.Module)
+AT_ONCE = 4096
+"""Maximum number of words per batch of a network; a longer text is a batch of its own."""
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """Reader of texts as windows for a network."""
+
+    window: int  # number of words in a window
+    padding: int  # place of padding words, after the last term
+    unread: np.ndarray  # mask of terms that are too rare to be read; False for padding
+    padded: bool = False  # True if every text is padded to one length
+
+    @classmethod
+    def over(
+        cls, tokens: TokenisedCollection, window: int, rarest: int, *, padded: bool = False
+    ) -> "Windows":
+        """Reader of a collection's texts; words in fewer than `rarest` documents are not read."""
+        unread = np.append(tokens.document_frequency < rarest, [False])
+        return cls(window, len(tokens.terms), unread, padded)
+
+    def of(
+        self,
+        texts: EncodedTexts,
+        length: int = 0,
+        most: int = 0,
+        draw: np.random.Generator | None = None,
+    ) -> tuple[Int64[np.ndarray, "windows n"], Int64[np.ndarray, " windows"], np.ndarray]:
+        """(words of windows, text of each window, factor of each text's sum).
+
+        A text shorter than a window is one padded window; a text without words has none.
+
+        Args:
+            texts: their terms.
+            length: of padded pooling.
+            most: maximum number of windows per text, drawn at random; 0: all.
+            draw: random generator.
+        """
+        n, lengths = self.window, texts.lengths
+        before = 0
+        # short texts: one padded window
+        counts = np.where(lengths, np.maximum(lengths - n + 1, 1), 0)
+        if self.padded:
+            lengths, before = np.minimum(lengths, length), n // 2
+            counts = np.where(lengths, np.minimum(lengths + before, length), 0)
+        chosen = np.minimum(counts, most) if most else counts
+        offsets = offsets_of(chosen)
+        owners = segment_ids(offsets)
+        starts = places_of(offsets)
+        if draw is not None and most:
+            drawn = draw.integers(0, np.maximum(counts, 1)[owners])
+            # all windows of shorter texts
+            starts = np.where((counts > most)[owners], drawn, starts)
+        places = starts[:, None] - before + np.arange(n)
+        inside = (places >= 0) & (places < lengths[owners][:, None])
+        tokens = np.append(texts.tokens, self.padding).astype(np.int64)
+        # Positions outside the text point to the padding token appended at the end
+        at = np.where(inside, texts.offsets[:-1][owners][:, None] + places, len(texts.tokens))
+        words = tokens[at]
+        words = np.where(self.unread[words], self.padding, words)
+        scale = 1.0 / np.maximum(chosen, 1)
+        if self.padded:
+            # Padded pooling divides by the fixed length; the factor corrects for drawn windows
+            scale = counts / np.maximum(chosen, 1) / length
+        return words, owners, scale.astype(np.float32)
+
+    def batches(
+        self, texts: EncodedTexts, length: int, where: torch.device
+    ) -> Iterator[tuple[int, int, tuple[Tensor, ...]]]:
+        """(first text, last text + 1, windows on a device) of the batches of a network."""
+        groups = (np.cumsum(np.maximum(texts.lengths, 1)) - 1) // AT_ONCE
+        bounds = np.flatnonzero(np.diff(groups, prepend=-1, append=-1)).tolist()
+        for first, last in pairwise(bounds):
+            arrays = self.of(texts.take(np.arange(first, last)), length)
+            yield first, last, on_device(arrays, where)
+
+
+def on_device(arrays: Sequence[np.ndarray], where: torch.device | str) -> tuple[Tensor, ...]:
+    """Arrays as tensors on a device."""
+    return tuple(torch.from_numpy(array).to(where) for array in arrays)
 
 
 @dataclass(frozen=True)
@@ -133,27 +211,21 @@ class WeakTrainer:
         else:
             chosen, *both = weak.triples(step, training.batch_queries)
             documents = np.concatenate(both)
-        queries = weak.terms_of(chosen)
+        queries = weak.queries.take(chosen)
         labels = weak.labeller.scores(queries, documents)
-        texts = take_texts(self.tokens.documents, documents.astype(np.int64))
+        texts = self.tokens.documents.take(documents.astype(np.int64))
         query_windows = self.windows.of(queries, self.padded_lengths[0])
         document_windows = self.windows.of(
             texts, self.padded_lengths[1], training.windows_per_text, draw
         )
         return (
-            tuple(torch.from_numpy(array).to(self.device) for array in query_windows),
-            tuple(torch.from_numpy(array).to(self.device) for array in document_windows),
+            on_device(query_windows, self.device),
+            on_device(document_windows, self.device),
             torch.from_numpy(labels).to(self.device),
         )
 
     def hinge(self, first_scores: Tensor, second_scores: Tensor, labels: Tensor) -> Tensor:
-        """Mean hinge loss of a batch of triples.
-
-        Args:
-            first_scores: scores of the first documents.
-            second_scores: scores of the second documents.
-            labels: the labeller's table of queries and both.
-        """
+        """Mean hinge loss of a batch of triples."""
         training, batch = self.recipe.training, len(first_scores)
         # Row i of the table is query i; its own two documents stand on the two diagonals
         differences = labels[:, :batch].diagonal() - labels[:, batch:].diagonal()
@@ -207,19 +279,13 @@ class WeakTrainer:
 
 @dataclass(frozen=True)
 class Learner(Generic[R, M]):
-    """Kind of network that learns from weak labels, with its presets and trainings.
+    """Kind of network that learns from weak labels, with its presets and trainings."""
 
-    Attributes:
-        kind: kind of its artefacts, and its name.
-        presets: its recipes by name.
-        trainer: creates the trainer of a recipe on a collection.
-        load: loads a stored training as a retriever.
-    """
-
-    kind: str
-    presets: Mapping[str, R]
+    kind: str  # kind of its artefacts, and its name
+    presets: Mapping[str, R]  # its recipes by name
+    # creates the trainer of a recipe on a collection
     trainer: Callable[[IndexedCollection, R], WeakTrainer]
-    load: Callable[[IndexedCollection, Artefact, R], M]
+    load: Callable[[IndexedCollection, Artefact, R], M]  # loads a stored training as a retriever
 
     def preset(self, name: str) -> R:
         """Recipe of a preset.
@@ -241,11 +307,6 @@ class Learner(Generic[R, M]):
         """Train on a collection, or load the training; yields measurements of the steps.
 
         A killed training continues from its last checkpoint, with the same final bytes.
-
-        Args:
-            indexed: the collection; its queries and judgments are not read.
-            recipe: of the training.
-            every: steps between two checkpoints.
 
         Raises:
             DataError: no document is long enough for a weak query.
@@ -271,11 +332,6 @@ class Learner(Generic[R, M]):
 
     def train(self, indexed: IndexedCollection, recipe: R, flags: str = "") -> M:
         """Retriever of a stored training.
-
-        Args:
-            indexed: the collection.
-            recipe: of the training.
-            flags: additional flags of the training command, for the error message.
 
         Raises:
             DataError: this recipe is not trained on this collection.

@@ -11,18 +11,15 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Float32, Float64, Int32, Int64
 
-from shuffleproof.core.retrieval.postings import Postings
-from shuffleproof.core.retrieval.registry import IndexedCollection, RankedDocuments, Retriever
-from shuffleproof.core.retrieval.word_index import WordIndex
+from shuffleproof.core.retrieval.postings import Postings, WordIndex
+from shuffleproof.core.retrieval.registry import IndexedCollection, RankedDocuments
+from shuffleproof.core.retrieval.text import EncodedTexts
 
 DEPTH = 1000
 MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 """Multiples of the mean document length: the candidates for μ on the training queries."""
 
-
-K1, B = 1.2, 0.75
-"""Parameters of BM25: saturation of term frequency, and penalty of long documents."""
-
+K1, B = 1.2, 0.75  # Parameters of BM25: saturation of term frequency, and penalty of long documents
 TERMS, ORDERED, UNORDERED, WINDOW = 0.85, 0.10, 0.05, 8
 """Parameters of sequential dependence: weights of single terms, of ordered neighbours and of
 neighbours within a window, and the number of words in that window."""
@@ -33,13 +30,9 @@ of the original query."""
 
 
 class _OverWords:
-    """Base class of retrievers that search an index of words, and so read postings.
+    """Base class of retrievers that search an index of words, and so read postings."""
 
-    Attributes:
-        index: of words.
-    """
-
-    index: WordIndex
+    index: WordIndex  # of words
 
     @property
     def frequencies(self) -> Int32[np.ndarray, " terms"]:
@@ -60,8 +53,9 @@ class _OverWords:
 class Bm25(_OverWords):
     """Σ idf(t) · tf / (tf + k1 (1 − b + b · length / mean length)), idf = ln(1 + (N − df + ½)/(df + ½))."""  # noqa: E501 (a formula)
 
-    def __init__(self, index: WordIndex) -> None:
+    def __init__(self, indexed: IndexedCollection) -> None:
         """Compute the value of every posting."""
+        index = indexed.words
         df = index.tokens.document_frequency.astype(np.float64)
         lengths = index.lengths
         # Lucene's form: 1 + … inside the logarithm keeps idf positive for very frequent terms
@@ -99,10 +93,12 @@ class QueryLikelihood(_OverWords):
 
     def search(self, query_texts: Sequence[str], k: int) -> RankedDocuments:
         """At most k documents for each query that have a word of it."""
-        encoded = self.index.tokens.encode(query_texts).in_order
-        return self.search_weighted(
-            encoded.tokens, encoded.offsets, np.ones(len(encoded.tokens)), k
-        )
+        return self.search_terms(self.index.tokens.encode(query_texts).in_order, k)
+
+    def search_terms(self, queries: EncodedTexts, k: int) -> RankedDocuments:
+        """Search by the terms of queries."""
+        ones = np.ones(len(queries.tokens))
+        return self.search_weighted(queries.tokens, queries.offsets, ones, k)
 
     def search_weighted(
         self, tokens: np.ndarray, bounds: np.ndarray, weights: Float64[np.ndarray, " total"], k: int
@@ -233,11 +229,6 @@ class RelevanceFeedback(_OverWords):
         return weight
 
 
-def bm25(indexed: IndexedCollection) -> Retriever:
-    """BM25 of a collection."""
-    return Bm25(indexed.words)
-
-
 def likelihood(indexed: IndexedCollection) -> QueryLikelihood:
     """Query likelihood, with μ fitted to the training queries in multiples of the mean length.
 
@@ -250,21 +241,12 @@ def likelihood(indexed: IndexedCollection) -> QueryLikelihood:
     texts = [indexed.collection.queries[query] for query in indexed.training]
 
     def precision(multiple: float) -> float:
-        ranked = QueryLikelihood(index, multiple * mean).search(texts, DEPTH)
-        each = (
-            average_precision(indexed, query, ranked.of(place)[0])
-            for place, query in enumerate(indexed.training or ())
-        )
-        return sum(each)
+        ranked, total = QueryLikelihood(index, multiple * mean).search(texts, DEPTH), 0.0
+        for at, query in enumerate(indexed.training or ()):
+            grades, found = indexed.collection.judgments(query), ranked.of(at)[0].tolist()
+            hits = [place for place, one in enumerate(found, 1) if grades.get(one, 0) > 0]
+            precisions = sum(n / place for n, place in enumerate(hits, 1))
+            total += precisions / max(indexed.collection.relevant(query), 1)  # average precision
+        return total
 
     return QueryLikelihood(index, mean * max(MULTIPLES, key=precision))
-
-
-def average_precision(indexed: IndexedCollection, query: int, documents: np.ndarray) -> float:
-    """Average precision of one query's documents, over all its relevant documents."""
-    grades = indexed.collection.judgments(query)
-    relevant = indexed.collection.relevant(query)
-    hits = [
-        place for place, document in enumerate(documents.tolist(), 1) if grades.get(document, 0) > 0
-    ]
-    return sum(n / place for n, place in enumerate(hits, 1)) / relevant if relevant else 0.0

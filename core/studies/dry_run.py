@@ -17,8 +17,7 @@ from jaxtyping import Float32
 
 from shuffleproof.core.data.catalogue import resolve
 from shuffleproof.core.data.dataset import Fold, RankingDataset
-from shuffleproof.core.data.folds import folds_of
-from shuffleproof.core.data.layout import SHIPPED
+from shuffleproof.core.data.layout import SHIPPED, folds_of
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.experiment.trainings import (

@@ -112,7 +112,7 @@ class Scope:
 
     def folds(self) -> list["Scope"]:
         """Scopes of the folds of its data set."""
-        from shuffleproof.core.data.folds import folds_of  # noqa: PLC0415 (only who works pays for it)
+        from shuffleproof.core.data.layout import folds_of  # noqa: PLC0415 (only who works pays for it)
 
         names = folds_of(self.data, self.store)
         keys = self.pinned.split(",") if self.pinned else [None] * len(names)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from shuffleproof.core.data.csv_text import csv
+from shuffleproof.core.data.frames import csv
 from shuffleproof.core.numerals import finite
 from shuffleproof.core.studies.aligned_text import aligned, width
 from shuffleproof.core.studies.sections import Details, Finding, Picture, Section

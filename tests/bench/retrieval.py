@@ -10,15 +10,15 @@ from tempfile import TemporaryDirectory
 
 import bm25s
 import numpy as np
+from scipy.sparse import csr_array
 
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.retrieval.collection import Collection
-from shuffleproof.core.retrieval.index import SparseIndex
 from shuffleproof.core.retrieval.ingest import find, ingest
+from shuffleproof.core.retrieval.postings import SparseIndex
 from shuffleproof.core.retrieval.recipe import Analysis
 from shuffleproof.core.retrieval.registry import RETRIEVERS, IndexedCollection, RankedDocuments
-from shuffleproof.core.retrieval.sparse import SparseVectors
 from shuffleproof.core.retrieval.words import Bm25
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
@@ -43,11 +43,11 @@ def search(*, quick: bool) -> list[Row]:
     return [Row(f"sparse search, {QUERIES} queries", seconds, peer, "SciPy product", 1.0, note)]
 
 
-def product(index: SparseIndex, queries: SparseVectors, k: int) -> RankedDocuments:
+def product(index: SparseIndex, queries: csr_array, k: int) -> RankedDocuments:
     """Search by SciPy's product of the matrices."""
-    rows = queries.matrix.astype(np.float64) @ index.vectors.matrix.T
+    rows = queries.astype(np.float64) @ index.vectors.T
     rankings = []
-    for query in range(len(queries)):
+    for query in range(queries.shape[0]):
         span = slice(rows.indptr[query], rows.indptr[query + 1])
         places, scores = rows.indices[span], rows.data[span]
         order = np.lexsort((places, -scores))[:k]
@@ -55,14 +55,15 @@ def product(index: SparseIndex, queries: SparseVectors, k: int) -> RankedDocumen
     return RankedDocuments.of_queries(rankings)
 
 
-def random_vectors(name: str, size: int) -> SparseVectors:
+def random_vectors(name: str, size: int) -> csr_array:
     """Vectors whose dimensions are drawn evenly, with weights between 0 and 1."""
     draw = generator(0, "bench", "retrieval", name)
     picked = draw.integers(0, DIMENSIONS, size=(size, NONZEROS))
     table = np.unique(np.repeat(np.arange(size), NONZEROS) * DIMENSIONS + picked.ravel())
     offsets = np.searchsorted(table, np.arange(size + 1) * DIMENSIONS)
     weights = draw.random(len(table), dtype=np.float32) + np.float32(1e-3)
-    return SparseVectors(offsets, (table % DIMENSIONS).astype(np.int32), weights, DIMENSIONS)
+    parts = (weights, (table % DIMENSIONS).astype(np.int32), offsets)
+    return csr_array(parts, shape=(size, DIMENSIONS))
 
 
 def bm25(*, quick: bool) -> list[Row]:
@@ -73,7 +74,7 @@ def bm25(*, quick: bool) -> list[Row]:
     peer = bm25s.BM25(k1=1.2, b=0.75, method="lucene")
     peer.index(drawn, show_progress=False)
     with TemporaryDirectory() as folder:
-        ours = Bm25(IndexedCollection(collection_of(drawn), Store(Path(folder))).words)
+        ours = Bm25(IndexedCollection(collection_of(drawn), Store(Path(folder))))
         texts = [" ".join(query) for query in queries]
         seconds, theirs = interleave(
             lambda: ours.search(texts, DEPTH),

@@ -9,7 +9,7 @@ import pytest
 from shuffleproof.core import search_space, tuning
 from shuffleproof.core.answers.trained_rankers import trained_on
 from shuffleproof.core.cli.arguments import main
-from shuffleproof.core.data import folds
+from shuffleproof.core.data import layout
 from shuffleproof.core.data.catalogue import resolve
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.errors import ArtefactError, DivergedError, ParameterError, UsageError
@@ -439,7 +439,7 @@ def test_a_search_that_cannot_be_made_is_no_job(tmp_path, given):
 
 def test_a_job_over_folds_opens_the_folds_that_its_name_meant(tmp_path, monkeypatch):
     opened, names = [], ["two-fold1", "two-fold2"]
-    monkeypatch.setattr(folds, "folds_of", lambda *_: names)
+    monkeypatch.setattr(layout, "folds_of", lambda *_: names)
 
     def first(self, *_):
         opened.append((self.data, self.pinned))

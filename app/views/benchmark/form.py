@@ -9,7 +9,7 @@ import streamlit as st
 from shuffleproof.app import benchmarks, services
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study.form import Form, to_train
-from shuffleproof.core.data.folds import folds_of
+from shuffleproof.core.data.layout import folds_of
 from shuffleproof.core.experiment.ranker_sets import NAMED
 from shuffleproof.core.parameters import Parameter
 from shuffleproof.core.rankers import registry

@@ -11,9 +11,7 @@ import numpy as np
 
 from shuffleproof.core.compiled import compiled
 
-FAULTS = 20
-"""Malformed lines that are noted; the rest of a block is then passed over."""
-
+FAULTS = 20  # Malformed lines that are noted; the rest of a block is then passed over
 LONGEST_QUERY_ID = 255
 ROWS, CELLS, RUNS, COMMENT_BYTES, COMMENTED, CLIPPED, PATCHES, BAD_LINES = range(8)
 """Places of `Arrays.counts`."""

@@ -28,49 +28,34 @@ from jaxtyping import Float32, Int64, UInt8
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset, names_of_ids
 from shuffleproof.core.data.document_tables import is_table, rows_of
-from shuffleproof.core.data.growing_array import GrowingArray
 from shuffleproof.core.data.letor.chunks import (
     ABSENT,
     Chunk,
+    GrowingArray,
     MatrixLimit,
     Reading,
     documents_in,
+    group_sizes,
 )
-from shuffleproof.core.data.letor.errors import group_sizes
 from shuffleproof.core.data.letor.kernel import FAULTS, LARGEST
-from shuffleproof.core.data.letor.stream import (
-    START,
-    Limits,
-    MissingCells,
-    Source,
-    blocks,
-)
+from shuffleproof.core.data.letor.stream import START, Limits, MissingCells, Source, blocks
 from shuffleproof.core.data.letor.write import NAMES_LINE
 from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import BadLinesError, DataError, LetorError
 from shuffleproof.core.words import counted
 
-SLAB = 1 << 12
-"""Rows of the matrix that are changed at a time."""
+SLAB = 1 << 12  # Rows of the matrix that are changed at a time
 
 
 @dataclass(frozen=True)
 class ParsedLetor:
-    """A data set and what had to be done to get it.
+    """A data set and what had to be done to get it."""
 
-    Attributes:
-        dataset: the data set.
-        gathered: ids of the queries whose rows were not contiguous.
-        clipped_cells: values beyond float32.
-        missing_cells: NULL and NaN cells, filled or kept as missing.
-        lacking: feature ids of the other parts that do not occur here.
-    """
-
-    dataset: RankingDataset
-    gathered: tuple[str, ...] = ()
-    clipped_cells: int = 0
-    missing_cells: int = 0
-    lacking: int = 0
+    dataset: RankingDataset  # the data set
+    gathered: tuple[str, ...] = ()  # ids of the queries whose rows were not contiguous
+    clipped_cells: int = 0  # values beyond float32
+    missing_cells: int = 0  # NULL and NaN cells, filled or kept as missing
+    lacking: int = 0  # feature ids of the other parts that do not occur here
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -106,13 +91,6 @@ def check_start(
     columns: Mapping[str, str] | None = None,
 ) -> None:
     """Look at the first lines of a file, some 64 kB of text, as a table would.
-
-    Args:
-        path: of the file.
-        name: what errors call it.
-        missing: what becomes of NULL and NaN cells.
-        with_query: whether rows name their queries; else a group file does.
-        columns: names of a table's columns, where they are none of the usual ones.
 
     Raises:
         LetorError: malformed ones among them.
@@ -171,14 +149,9 @@ class LetorTable:
     ) -> Generator[int, None, None]:
         """Append the rows of a file; yields the bytes of the file, as stored, read so far.
 
-        A query id met in a file before is the same query.
-
-        Args:
-            path: LETOR text, plain or compressed (.gz .bz2 .xz .zip, by content), or a table.
-            groups: LightGBM's group file: the number of rows of each query, one a line; the rows
-                then carry no `qid`, and queries are named 1, 2, ….
-            name: what errors call the file; its path by default.
-            part: the part whose rows are read, where a column of a table says parts; None: all.
+        A query id met in a file before is the same query. A group file (LightGBM's) has the number
+        of rows of each query a line; rows then carry no `qid`. With a part, rows of a table that
+        say another part are passed over.
 
         Raises:
             LetorError: a malformed line, or the first twenty (`BadLinesError`).
@@ -296,11 +269,7 @@ class LetorTable:
         self._waiting.clear()
 
     def align(self, feature_ids: Int64[np.ndarray, " union"]) -> None:
-        """Add zero columns, so that the columns are these ids, a rising superset of its own.
-
-        Raises:
-            DataError: too large a matrix.
-        """
+        """Add zero columns, so that the columns are these ids, a rising superset of its own."""
         self.lacking = len(feature_ids) - len(self.feature_ids)
         self._limit.check(self.rows, len(feature_ids), self._decoded, self._called)
         self.feature_ids = feature_ids
@@ -312,10 +281,7 @@ class LetorTable:
     def parsed_parts(self, split: Split, fillers: Fillers | None = None) -> list[ParsedLetor]:
         """The data set in parts by query, which are views of one matrix; ends the table.
 
-        Args:
-            split: queries of each part; notes come with the first part.
-            fillers: values of the missing cells of each column; by default as the present cells
-                of the first part have it, then to be read from `fillers`.
+        Without fillers, missing cells become what the first part has it, then in `fillers`.
         """
         self._append_waiting()
         parts = split(len(self._queries))
@@ -330,9 +296,14 @@ class LetorTable:
         sources = np.argsort(owners, kind="stable").astype(np.int32) if moved else None
         del owners, self._owners
         matrix = self._cells.array().reshape(self.rows, -1)
-        labels, comments = self._labels.array(), self._all_comments(sources)
+        labels, comments = self._labels.array(), None
+        columns = [labels, *matrix.T]
+        if self._commented:
+            blob, ends = self._comments.array(), self._comment_ends.array()
+            comments = TextColumn(blob, np.concatenate([np.zeros(1, ends.dtype), ends[:-1]]), ends)
+            columns += [comments.starts, comments.ends]
         if sources is not None:
-            for column in (labels, *matrix.T):  # no second matrix
+            for column in columns:  # no second matrix
                 column[:] = column[sources]
         if len(parts) > 1:
             sources = None
@@ -376,27 +347,11 @@ class LetorTable:
         told = ParsedLetor(first, gathered, int(clipped), int(missing), self.lacking)
         return [told, *map(ParsedLetor, others)]
 
-    def _all_comments(self, sources: np.ndarray | None) -> TextColumn | None:
-        """The comments of all rows; None: no row has one."""
-        if not self._commented:
-            return None
-        blob, ends = self._comments.array(), self._comment_ends.array()
-        starts = np.concatenate([np.zeros(1, ends.dtype), ends[:-1]])
-        if sources is not None:
-            for column in (starts, ends):
-                column[:] = column[sources]
-        return TextColumn(blob, starts, ends)
-
     @staticmethod
     def _absent(
         matrix: Float32[np.ndarray, "docs features"], *, nulls: bool
     ) -> UInt8[np.ndarray, "docs bytes"] | None:
-        """Bits of the cells that rows left out, which become 0; None: there are none.
-
-        Args:
-            matrix: to change.
-            nulls: whether NULL and NaN cells count as left out.
-        """
+        """Bits of the cells that rows left out, which become 0; None: there are none."""
         absent = np.zeros((len(matrix), -(-matrix.shape[1] // 8)), dtype=np.uint8)
         for start in range(0, len(matrix), SLAB):
             slab = matrix[start : start + SLAB]
@@ -437,13 +392,7 @@ def _replaced(
     chosen: Callable[[np.ndarray], np.ndarray],
     value: Fillers | float,
 ) -> int:
-    """Replace the chosen cells of a matrix, in place; the number of them.
-
-    Args:
-        matrix: to change.
-        chosen: from some rows to their chosen cells.
-        value: the new value, or one by column.
-    """
+    """Replace the chosen cells of a matrix, in place; the number of them."""
     count = 0
     for start in range(0, len(matrix), SLAB):
         slab = matrix[start : start + SLAB]

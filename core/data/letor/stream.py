@@ -31,15 +31,14 @@ HEAD = 4096  # bytes at the start of a file that show its format
 START = 1 << 16
 """Bytes of text that a look at a file's start takes, or one line where that is longer."""
 
-UNPACKING = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError)
-BROKEN = (OSError, *UNPACKING)
+BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError)
 ZIP = b"PK\x03\x04"
 UNPACKERS: Mapping[bytes, Callable[[Any], Any]] = {
     b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open, ZIP: zipfile.ZipFile,
 }  # fmt: skip
 """By its first bytes how a file is packed, and what opens it."""
 
-BYTE_ORDER_MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 LONE_RETURN = (
     "a carriage return that ends no line",
     "Save the file with line ends LF or CR LF; CR alone ends no line.",
@@ -55,24 +54,16 @@ Source: TypeAlias = Path | BinaryFile
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a file.
+    """Limits of a file."""
 
-    Attributes:
-        line_bytes: of one line.
-        feature_id: the highest.
-        matrix_bytes: of the float32 matrix, which has a column for each id that occurs.
-        decoded_bytes: of text after decompression.
-        ratio: of decoded to compressed bytes, once 64 MiB have been decoded, and of the matrix to
-            the decoded text, once it has 256 MiB.
-        block_bytes: read and parsed at a time.
-    """
-
-    line_bytes: int = 1 << 19
-    feature_id: int = 1 << 16
-    matrix_bytes: int = 1 << 36
-    decoded_bytes: int = 1 << 38
+    line_bytes: int = 1 << 19  # of one line
+    feature_id: int = 1 << 16  # the highest
+    matrix_bytes: int = 1 << 36  # of the float32 matrix, which has a column for each id that occurs
+    decoded_bytes: int = 1 << 38  # of text after decompression
+    # of decoded to compressed bytes, once 64 MiB have been decoded, and of the matrix to
+    # the decoded text, once it has 256 MiB
     ratio: float = 250.0
-    block_bytes: int = 1 << 18
+    block_bytes: int = 1 << 18  # read and parsed at a time
 
 
 class MissingCells(StrEnum):
@@ -91,50 +82,29 @@ class MissingCells(StrEnum):
 
 @dataclass(frozen=True)
 class Block:
-    """Whole lines, the last byte a newline.
+    """Whole lines, the last byte a newline."""
 
-    Attributes:
-        text: the lines.
-        first_line: the 1-based number of the first.
-        lines: how many there are.
-        stored: bytes of the file as stored that have been read so far.
-        decoded: bytes of text that have been read so far.
-    """
-
-    text: bytes
-    first_line: int
-    lines: int
-    stored: int
-    decoded: int
+    text: bytes  # the lines
+    first_line: int  # the 1-based number of the first
+    lines: int  # how many there are
+    stored: int  # bytes of the file as stored that have been read so far
+    decoded: int  # bytes of text that have been read so far
 
 
 @dataclass(frozen=True)
 class DecodedFile:
-    """A file that is read unpacked.
+    """A file that is read unpacked."""
 
-    Attributes:
-        stream: of its bytes.
-        consumed: bytes of the file, as stored, that were read so far.
-        size: decoded bytes, 0 when unknown.
-        head: the first decoded bytes.
-    """
-
-    stream: BinaryFile
-    consumed: Callable[[], int]
-    size: int
-    head: bytes = b""
+    stream: BinaryFile  # of its bytes
+    consumed: Callable[[], int]  # bytes of the file, as stored, that were read so far
+    size: int  # decoded bytes, 0 when unknown
+    head: bytes = b""  # the first decoded bytes
 
 
 def blocks(
     source: Source, name: str, limits: Limits, *, documents: bool = False
 ) -> Generator[Block, None, None]:
-    """The whole file as blocks of lines; a missing last newline is added.
-
-    Args:
-        source: of text.
-        name: what errors call it.
-        limits: what it may ask for.
-        documents: whether rows of documents are wanted, so that other text is refused.
+    """The whole file as blocks of lines; where documents are wanted, other text is refused.
 
     Raises:
         DataError: unreadable, damaged, or larger than the limits.
@@ -142,7 +112,7 @@ def blocks(
     """
     with unpacked_file(source, name) as decoded:
         total, line = 0, 1
-        while text := _whole_lines(decoded.stream, name, limits):
+        while text := _whole_lines(decoded.stream, limits):
             if total == 0:
                 _check_is_text(text[:HEAD], name, documents=documents)
             total += len(text)
@@ -159,29 +129,13 @@ def blocks(
 
 
 def lines(source: Source, name: str, limits: Limits) -> Iterator[tuple[int, bytes]]:
-    """Every line of a file with its number, from 1 on, without the newline; arguments of `blocks`.
-
-    Raises:
-        DataError: see `blocks`.
-        LetorError: see `blocks`.
-    """
+    """Every line of a file with its number, from 1 on, without the newline."""
     for block in blocks(source, name, limits):
         yield from enumerate(block.text.split(b"\n")[:-1], block.first_line)
 
 
 def text_lines(source: Source, name: str, limits: Limits, form: str) -> Iterator[tuple[int, str]]:
-    """Every line that is not blank with its number, as text, without its end.
-
-    Args:
-        source: of lines.
-        name: what errors call it.
-        limits: what it may ask for.
-        form: what a line reads, for the error of an empty file.
-
-    Raises:
-        LetorError: a line that is not UTF-8, or that a carriage return ends; see `blocks`.
-        DataError: no line; see `blocks`.
-    """
+    """Every line that is not blank, with its number; `form` is the remedy of an empty file."""
     empty = True
     for at, line in lines(source, name, limits):
         if not line.strip():
@@ -200,14 +154,11 @@ def text_lines(source: Source, name: str, limits: Limits, form: str) -> Iterator
         raise DataError(name, "no lines", form)
 
 
-def _whole_lines(stream: BinaryFile, name: str, limits: Limits) -> bytes:
+def _whole_lines(stream: BinaryFile, limits: Limits) -> bytes:
     """The next lines, empty at the end; one that is too long is cut behind its limit."""
-    try:
-        text = stream.read(limits.block_bytes)
-        if text and not text.endswith(b"\n"):
-            text += stream.readline(limits.line_bytes + 1)
-    except BROKEN as error:
-        raise _damaged(name, error) from error
+    text = stream.read(limits.block_bytes)
+    if text and not text.endswith(b"\n"):
+        text += stream.readline(limits.line_bytes + 1)
     return text
 
 
@@ -222,19 +173,10 @@ def long_line(name: str, line: int, text: bytes, limits: Limits) -> LetorError:
     )
 
 
-def _damaged(name: str, error: BaseException) -> DataError:
-    return DataError(
-        name,
-        f"damaged or incomplete compressed data ({error})",
-        "Fetch the file again or unpack it elsewhere; nothing of it was kept.",
-    )
-
-
 def _check_is_text(head: bytes, name: str, *, documents: bool) -> None:
     """Refuse what begins like something else than text, or than rows of documents."""
-    if head[:2] in BYTE_ORDER_MARKS:
-        encoding = BYTE_ORDER_MARKS[head[:2]]
-        raise DataError(name, f"text encoded as {encoding}", "Save it as UTF-8 or ASCII.")
+    if head.startswith(UTF16_MARKS):
+        raise DataError(name, "text encoded as UTF-16", "Save it as UTF-8 or ASCII.")
     if head[257:262] == b"ustar":
         remedy = "Unpack it, or make a zip archive of its files."
         raise DataError(name, "a tar archive, which is not read as a data set", remedy)
@@ -258,7 +200,7 @@ def kind_of(head: bytes) -> str | None:
     ('parquet', None, 'csv')
     """
     kind = next((kind for start, kind in HEADS.items() if head.startswith(start)), None)
-    if kind or b"\0" in head or head[:2] in BYTE_ORDER_MARKS:
+    if kind or b"\0" in head or head.startswith(UTF16_MARKS):
         return kind
     line = head.removeprefix(UTF8_MARK).lstrip(b"\r\n").split(b"\n", 1)[0].split(b"#", 1)[0]
     words = line.split() or [b""]
@@ -271,17 +213,7 @@ def kind_of(head: bytes) -> str | None:
 
 
 def check_size(decoded: DecodedFile, total: int, name: str, limits: Limits) -> None:
-    """Refuse what grows beyond the limits.
-
-    Args:
-        decoded: the file.
-        total: its decoded bytes so far.
-        name: what errors call it.
-        limits: what it may ask for.
-
-    Raises:
-        DataError: it does.
-    """
+    """Refuse what grows beyond the limits."""
     if total > limits.decoded_bytes:
         raise DataError(
             name, f"more than {limits.decoded_bytes:,} bytes of text", "Split the file."
@@ -300,11 +232,7 @@ def check_size(decoded: DecodedFile, total: int, name: str, limits: Limits) -> N
 def unpacked_file(source: Source, name: str, *, seekable: bool = False) -> Iterator[DecodedFile]:
     """Decompressed stream of a file, by its first bytes and not by its name.
 
-    Args:
-        source: the file.
-        name: what errors call it.
-        seekable: whether a packed table is copied into memory, so that any place of it can be
-            read; for processes whose memory is limited, which ends a decompression bomb.
+    With `seekable`, a packed table is copied into memory, which only a limited process may do.
 
     Raises:
         DataError: it cannot be read, or is damaged.
@@ -316,22 +244,18 @@ def unpacked_file(source: Source, name: str, *, seekable: bool = False) -> Itera
             raw.seek(0)
             decoded = _opened(raw, head, name, stack)
             if decoded.stream is not raw:
-                head = _unpacked_head(decoded.stream, name)
+                head = cast("Any", decoded.stream).peek(HEAD)[:HEAD]
                 if seekable and kind_of(head) not in (None, *SEQUENTIAL):
                     decoded = replace(decoded, stream=io.BytesIO(decoded.stream.read()))
             yield replace(decoded, head=head)
         except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
             raise DataError(name, error.strerror or str(error), "Check the path.") from error
-        except (*UNPACKING, NotImplementedError) as error:
-            raise _damaged(name, error) from error
-
-
-def _unpacked_head(stream: BinaryFile, name: str) -> bytes:
-    """The first bytes of what was packed."""
-    try:
-        return cast("bytes", cast("Any", stream).peek(HEAD)[:HEAD])
-    except BROKEN as error:
-        raise _damaged(name, error) from error
+        except (*BROKEN, NotImplementedError) as error:
+            raise DataError(
+                name,
+                f"damaged or incomplete compressed data ({error})",
+                "Fetch the file again or unpack it elsewhere; nothing of it was kept.",
+            ) from error
 
 
 def _opened(raw: BinaryFile, head: bytes, name: str, stack: ExitStack) -> DecodedFile:

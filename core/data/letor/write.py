@@ -30,20 +30,20 @@ def write(dataset: RankingDataset, path: Path, *, names: bool = False, finite: b
     """Write a data set as LETOR text, gzipped where the name ends in .gz.
 
     Rows have the order of the source. Every cell is written, zeros too, but those that the source
-    left out. Comments are written too, with the document id in front if they lack it.
-
-    Args:
-        dataset: the data set.
-        path: of the file.
-        names: whether a first line names the features 1, 2, …, where they have names.
-        finite: whether features must be finite; else NaN is written as NULL, and infinite ones as
-            a number that float32 does not hold.
+    left out. Comments are written too, with the document id in front if they lack it. `names` adds
+    a first line with the names of features 1, 2, …. If features need not be finite, NaN is NULL.
 
     Raises:
         DataError: an id or comment that a line of LETOR text cannot hold, a value that is not
             finite, or no documents.
     """
-    _check(dataset, "the data set", finite=finite)
+    place = "the data set"
+    if not dataset.documents:
+        raise DataError(place, "no documents", "There is nothing to write.")
+    features = np.isfinite(dataset.features).all() or not finite
+    if not (np.isfinite(dataset.labels).all() and features):
+        raise DataError(place, "a value that is not finite", "LETOR text holds finite numbers.")
+    check_queries(dataset.query_ids, place)
     comments = [_comment(dataset, row) for row in range(dataset.documents)]
     with whole_file(path) as file:
         if names and dataset.feature_names is not None:
@@ -94,34 +94,18 @@ def _decimals(values: Float32[np.ndarray, "..."]) -> list[bytes]:
 
 
 def _comment(dataset: RankingDataset, row: int) -> bytes:
-    comments, documents = dataset.comments, dataset.doc_ids
-    text = document = b""
-    if comments is None and documents is None:
-        return text
-    if comments is not None:
-        text = comments.blob[comments.starts[row] : comments.ends[row]].tobytes()
-    if documents is not None:
-        document = documents.blob[documents.starts[row] : documents.ends[row]].tobytes()
+    columns = (dataset.comments, dataset.doc_ids)
+    if columns == (None, None):
+        return b""
+    text, document = (
+        b"" if column is None else column.blob[column.starts[row] : column.ends[row]].tobytes()
+        for column in columns
+    )
     return b"#" + comment_of(text, document, "the data set")
-
-
-def _check(dataset: RankingDataset, place: str, *, finite: bool) -> None:
-    if not dataset.documents:
-        raise DataError(place, "no documents", "There is nothing to write.")
-    features = np.isfinite(dataset.features).all() or not finite
-    if not (np.isfinite(dataset.labels).all() and features):
-        finding = "a value that is not finite"
-        raise DataError(place, finding, "LETOR text holds finite numbers.")
-    check_queries(dataset.query_ids, place)
 
 
 def comment_of(text: bytes, document: bytes, place: str) -> bytes:
     """Comment that names a document: unchanged if it does, else with the id in front.
-
-    Args:
-        text: the comment; empty: there is none.
-        document: its id; empty: it has none.
-        place: what errors call the data.
 
     Raises:
         DataError: an id with blanks, or a comment of several lines.
@@ -142,11 +126,7 @@ def comment_of(text: bytes, document: bytes, place: str) -> bytes:
 
 
 def check_queries(names: Iterable[str], place: str) -> None:
-    """Refuse query ids that LETOR text cannot hold.
-
-    Raises:
-        DataError: there is one.
-    """
+    """Refuse query ids that LETOR text cannot hold."""
     for name in names:
         size = len(name.encode(errors="replace"))
         half = any("\ud800" <= letter <= "\udfff" for letter in name)  # of a pair: no text

@@ -107,7 +107,7 @@ MISTAKES = """
 2 | ingest-preferences twice.csv --name sample | sample | choose another
 1 | consistency nowhere | nowhere | library list
 2 | aggregate twice.csv --with gaa | 'gaa' | did you mean goa
-2 | aggregate twice.csv --calls -1 | '-1' | from 0 on
+2 | aggregate twice.csv --calls -1 | '-1' | at least 0
 2 | aggregate twice.csv --with , | --with | list aggregators
 1 | doctor nowhere | nowhere | library list
 2 | doctor sample --part trian | 'trian' | did you mean train

@@ -2,21 +2,15 @@ import numpy as np
 import pytest
 
 from shuffleproof.core.data import browse
-from shuffleproof.core.data.dataset import RankingDataset
-from shuffleproof.core.data.ragged import offsets_of
 from shuffleproof.core.data.text import TextColumn
+from tests.core.data.test_doctor import make
 
 
 def made(lengths, labels=None, documents=None, names=None):
     docs = int(np.sum(lengths))
-    return RankingDataset(
-        features=np.zeros((docs, 2), dtype=np.float32),
-        labels=np.zeros(docs, np.float32) if labels is None else np.asarray(labels, np.float32),
-        offsets=offsets_of(np.asarray(lengths, dtype=np.int64)),
-        query_ids=tuple(names or (f"q{query}" for query in range(len(lengths)))),
-        feature_ids=(1, 2),
-        doc_ids=documents,
-    )
+    labels = np.zeros(docs) if labels is None else labels
+    names = tuple(names or (f"q{query}" for query in range(len(lengths))))
+    return make(np.zeros((docs, 2)), labels, lengths, query_ids=names, doc_ids=documents)
 
 
 def test_the_table_is_what_a_loop_counts():

@@ -7,13 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shuffleproof.core.cli.arguments import main
-from shuffleproof.core.data import catalogue, mapped_file
 from shuffleproof.core.data.catalogue import ReadingOptions, find, ingest, resolve
-from shuffleproof.core.data.dataset import Fold
 from shuffleproof.core.data.layout import Parts
 from shuffleproof.core.data.letor.write import write
-from shuffleproof.core.errors import ArtefactError, DataError, LetorError
+from shuffleproof.core.errors import ArtefactError, DataError
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.workbench import run_to_end
 from tests.synthetic import planted
@@ -60,28 +57,6 @@ def test_changed_bytes_or_another_reading_are_another_data_set(fold, store, tmp_
     assert len({before.key, after.key, zeros.key}) == 3
 
 
-def test_folds_get_names_of_their_own(fold, store, tmp_path):
-    for number in (1, 2):
-        written(planted(queries=(6, 3, 3), seed=number, documents=5), tmp_path / f"k/Fold{number}")
-    artefacts = run_to_end(ingest(tmp_path / "k", "k", store))
-    assert len(artefacts) == 2
-    assert find("k-fold2", store).key == artefacts[1].key
-    assert find("k", store).key == find(str(tmp_path / "k"), store).key == artefacts[0].key
-    assert find(str(tmp_path / "k" / "Fold1"), store).key == artefacts[0].key
-
-
-def test_one_file_is_split_by_query(fold, store, tmp_path):
-    write(fold.train, tmp_path / "one.txt")
-    reading = ReadingOptions(fractions=(0.5, 0.25, 0.25), seed=3)
-    (artefact,) = run_to_end(ingest(tmp_path / "one.txt", "one", store, reading))
-    opened = resolve("one", store)
-    parts = (opened.train, opened.valid, opened.test)
-    assert opened.train.queries == 3
-    assert sum(part.queries for part in parts) == 6
-    assert len({query for part in parts for query in part.query_ids}) == 6
-    assert artefact.recipe["seed"] == 3
-
-
 def test_named_files_and_a_group_file_beside_them(store, tmp_path):
     rows = "1 1:0.5\n0 1:0.1\n2 1:0.9\n"
     for part in ("train", "test"):
@@ -95,15 +70,6 @@ def test_named_files_and_a_group_file_beside_them(store, tmp_path):
     (tmp_path / "rank.train.query").write_text("1\n2\n")
     (other,) = run_to_end(ingest(parts, "rank", store))
     assert other.facts["parts"]["test"]["queries"] == 2
-
-
-def test_a_bad_file_leaves_nothing(store, tmp_path):
-    bad = tmp_path / "bad.txt"
-    bad.write_text("1 qid:1 1:0.5\n1 qid:2 1:half\n")
-    with pytest.raises(LetorError, match=r"bad\.txt:2"):
-        run_to_end(ingest(bad, "bad", store))
-    assert list(store.artefacts()) == []
-    assert store.names() == {}
 
 
 def test_a_device_that_never_ends_is_refused_unread(store):
@@ -140,34 +106,6 @@ def test_absent_cells_are_kept_written_and_read_back(store, tmp_path):
     assert dense.fingerprint != test.fingerprint
     selected = test.select(np.array([1]))
     assert selected.absent_cells().tolist() == absent[2:]
-
-
-def test_what_an_earlier_version_stored_opens_and_is_read_anew_when_it_is_ingested(
-    store, tmp_path, capsys
-):
-    """It kept no names, absent cells or orders of rows, under the plain key of the same files."""
-    path = tmp_path / "sparse.txt"
-    path.write_text(SPARSE + SPARSE.replace("qid:", "qid:1"))
-    (new,) = run_to_end(ingest(path, None, store))
-    fold = mapped_file.open_fold(new.path)
-    parts = {name: getattr(fold, name) for name in ("train", "valid", "test")}
-    old = Fold(**{n: replace(part, absent=None, fingerprint="") for n, part in parts.items()})
-    store.remove(new.key)
-    plain = catalogue._key(path, ReadingOptions())
-    facts = {name: value for name, value in new.facts.items() if name != "keeps"}
-    facts["fingerprint"] = old.fingerprint
-    store.add(plain, new.recipe, lambda target: mapped_file.save_fold(old, target), facts)
-    store.set_name("old", plain)
-    assert find(str(path), store).key == find("old", store).key == plain
-    assert resolve("old", store).test.absent_cells() is None
-    (again,) = run_to_end(ingest(path, "new", store))
-    assert again.key == new.key
-    assert find(str(path), store).key == new.key, "what holds more is found first"
-    assert resolve("old", store).fingerprint == old.fingerprint
-    assert main(["ingest", str(path), "--name", "old", "--store", str(store.root)]) == 0
-    assert store.names()["old"] == new.key
-    path.write_text(path.read_text().replace("0.5", "0.75"))
-    assert main(["ingest", str(path), "--name", "old", "--store", str(store.root)]) == 2
 
 
 def test_a_table_keeps_the_names_of_its_features(store, tmp_path, tables_read_here):

@@ -1,7 +1,6 @@
 """Side files of what documents and queries are called: read, refused by line, kept by content."""
 
 import json
-from itertools import product
 
 import pandas as pd
 import pytest
@@ -98,16 +97,11 @@ FEW = "docid,title\nd1,a\n"
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("", "side: neither Parquet nor"),
         ("docd,title\nd1,a\n", "no column docid; its columns are 'docd', 'title'"),
         ("docid,titel\nd1,a\n", "no column title nor url nor snippet; its columns"),
-        ("docid,words\n1,a\n", "nor snippet; its columns are 'docid', 'words'"),
-        (FEW + "d1,a,b\n", "side: .*row 2 has 3 cells, where 2 are due"),
-        (FEW + 'd2,"b\n', "side: .*EOF inside string starting at row 1"),
         (FEW + "d1,b\nd2,c\nd2,d\n", "side: row 2 is a second document of 'd1'. Leave one"),
         (FEW + " ,b\n", "side: row 2 has no docid. Leave one row"),
         ('{"docid": "d1", "title": "a"}\n[]\n', "side: .*line 2 is no object"),
-        ("PAR1 nothing", "a damaged table"),
         ("docid,title\nother,a\n", "knows none of the 12 documents of own.*: d0, d1"),
     ],
 )
@@ -146,15 +140,6 @@ def test_shell_and_python_take_side_files_with_the_data_or_later(data, tmp_path,
     assert any("1 of 6 queries have a text" in note for note in opened.notes)
     texts = display_texts.find(artefact.facts["fingerprint"], store)
     assert (len(texts.documents), len(texts.queries)) == (2, 1)
-
-
-@pytest.mark.parametrize(
-    ("scheme", "host"),
-    [*product(["http", "https", "HTTPS", "ftp", "data", ""], ["e.org/a", ""])],
-)
-def test_only_addresses_of_the_web_are_kept(scheme, host):
-    expected = scheme.lower() in {"http", "https"} and bool(host)
-    assert display_texts.is_web(f"{scheme}://{host}") is expected
 
 
 def test_texts_that_an_earlier_version_stored_as_parquet_still_open(tmp_path):

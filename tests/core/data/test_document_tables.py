@@ -12,12 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import feather
 
-from shuffleproof.core.cli.arguments import main
-from shuffleproof.core.data import catalogue, tables
+from shuffleproof.core.data import tables
 from shuffleproof.core.data.letor.read import check_start
 from shuffleproof.core.data.letor.write import write
 from shuffleproof.core.errors import DataError
-from shuffleproof.core.store.artefacts import Store
 from tests import loading
 from tests.loading import read
 
@@ -90,21 +88,6 @@ def test_packed_json_lines_and_lists_of_features(tmp_path):
     assert packed.feature_ids == plain.feature_ids == (1, 2)
     assert np.allclose(packed.features, plain.features, atol=1e-6)
     assert np.array_equal(plain.features[:, 1], table["clicks"].to_numpy(np.float32))
-
-
-def test_tables_are_ingested_and_split_as_text_is(tmp_path, capsys):
-    for at, part in enumerate(("train", "vali", "test")):
-        _parquet(frame(seed=at), tmp_path / f"{part}.parquet")
-    store = str(tmp_path / "store")
-    words = ["ingest", str(tmp_path / "train.parquet"), "--name", "mine", "--store", store]
-    assert main([*words, "--json"]) == 0
-    fold = catalogue.resolve("mine", Store(tmp_path / "store"))
-    assert sum(part.queries for part in (fold.train, fold.valid, fold.test)) == 7
-    capsys.readouterr()
-    named = {"train": "train", "valid": "vali", "test": "test"}
-    parts = [f"--{flag}={tmp_path / name}.parquet" for flag, name in named.items()]
-    assert main(["ingest", "--name", "three", "--store", store, *parts, "--json"]) == 0
-    assert catalogue.resolve("three", Store(tmp_path / "store")).test.documents == 35
 
 
 @pytest.mark.parametrize(
@@ -249,12 +232,6 @@ def test_a_cell_that_is_no_number_is_told_with_its_row(tmp_path, cells, said):
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
     with pytest.raises(DataError, match=said):
         read(tmp_path / "a.jsonl", missing="zero")
-
-
-def test_csv_names_the_cell_that_is_no_number_and_not_the_first_of_its_column(tmp_path):
-    (tmp_path / "a.csv").write_text("qid,label,a\n1,0,0.5\n1,0,\n1,1,x\n")
-    with pytest.raises(DataError, match="row 3 of column a holds 'x'"):
-        read(tmp_path / "a.csv", missing="zero")
 
 
 @pytest.mark.parametrize("rows", [3, 4096])

@@ -11,6 +11,7 @@ from shuffleproof.core.data import features as normalising
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.features import NORMALISATIONS, Normalisation, fit
 from shuffleproof.core.errors import ShapeError, UnknownNameError
+from tests.core.data.test_doctor import make
 
 KINDS = sorted(NORMALISATIONS)
 FITTED = sorted(set(KINDS) - {"none"})
@@ -19,15 +20,7 @@ HUGE = float(np.finfo(np.float32).max)
 
 
 def dataset(features: np.ndarray, lengths: list[int] | None = None) -> RankingDataset:
-    features = np.asarray(features, dtype=np.float32)
-    lengths = lengths or [len(features)]
-    return RankingDataset(
-        features,
-        np.zeros(len(features), np.float32),
-        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        tuple(str(query) for query in range(len(lengths))),
-        tuple(range(1, features.shape[1] + 1)),
-    )
+    return make(features, np.zeros(len(features)), lengths or [len(features)])
 
 
 def normalised(kind: str, train: RankingDataset, other: RankingDataset | None = None) -> np.ndarray:
@@ -158,15 +151,3 @@ def test_wrong_uses_are_told(drawn):
         fit("minmax", drawn)
     with pytest.raises(ShapeError, match="5, as when fitted"):
         fit("z-score", drawn).apply(drawn.features[:, :3], drawn.offsets)
-
-
-def test_what_is_not_finite_becomes_the_largest_number_or_zero():
-    block = np.array([[-np.inf, np.inf, np.nan, -1.5]], np.float32)
-    largest = float(np.finfo(np.float32).max)
-    assert normalising._doubles(block).tolist() == [[-largest, largest, 0.0, -1.5]]
-
-
-def test_queries_are_normalised_so_many_documents_at_once_or_one_larger_query(monkeypatch):
-    monkeypatch.setattr(normalising, "BLOCK_ROWS", 10)
-    blocks = normalising._query_blocks(np.array([0, 4, 10, 14, 32, 35]))
-    assert list(blocks) == [(0, 2), (2, 3), (3, 4), (4, 5)]

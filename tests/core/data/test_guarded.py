@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from shuffleproof.core.data import guarded, tables
-from shuffleproof.core.data.guarded import GuardLimits
+from shuffleproof.core.data import tables
 from shuffleproof.core.data.letor.stream import Limits, blocks
 from shuffleproof.core.errors import DataError
 
@@ -31,10 +30,10 @@ def test_a_process_that_does_anything_is_refused_in_words(tmp_path, monkeypatch,
     lines = ["import os, time", "class Server:", " def start(self, **_): return {}"]
     (tmp_path / "hostile_reader.py").write_text("\n".join([*lines, f" def read(self): {program}"]))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr(guarded, "SERVER", "hostile_reader:Server")
-    limits = GuardLimits(silence=4.0 if "sleep" in program else 20.0)
+    monkeypatch.setattr(tables, "SERVER", "hostile_reader:Server")
+    monkeypatch.setattr(tables, "SILENCE", 4.0 if "sleep" in program else 20.0)
     with pytest.raises(DataError, match=said):
-        [*guarded.answers({}, "table.arrow", limits)]
+        [*tables.answers({}, tmp_path, "table.arrow")]
 
 
 def test_a_table_that_needs_too_much_memory_is_refused(tmp_path):

@@ -50,9 +50,13 @@ MALFORMED_LINES = {
     "value with comma": (GOOD + b"1 qid:1 1:0,5\n", 3, "value that is not a number"),
     "value 1_000": (GOOD + b"1 qid:1 1:1_000\n", 3, "value that is not a number"),
     "value 1e": (GOOD + b"1 qid:1 1:1e\n", 3, "value that is not a number"),
-    "value two dots": (GOOD + b"1 qid:1 1:1.2.3\n", 3, "value that is not a number"),
+    **{
+        f"value {text}": (GOOD + b"1 qid:1 1:%s\n" % text.encode(), 3, "value that is not a number")
+        for text in ("1..2", "1.2.3", "1-2", "--1", "1.-", ".", "-", "1\x01", "1:2")
+    },
     "value hexadecimal": (GOOD + b"1 qid:1 1:0x1F\n", 3, "value that is not a number"),
     "1e400": (GOOD + b"1 qid:1 1:1e400\n", 3, "infinite value"),
+    "1.8e308": (GOOD + b"1 qid:1 1:1.8e308\n", 3, "infinite value"),
     "inf": (GOOD + b"1 qid:1 1:inf\n", 3, "infinite value"),
     "-Infinity": (GOOD + b"1 qid:1 1:-Infinity\n", 3, "infinite value"),
     "NULL": (GOOD + b"1 qid:1 1:NULL\n", 3, "NULL or NaN"),

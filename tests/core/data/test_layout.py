@@ -8,8 +8,7 @@ import pytest
 
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data import catalogue, layout
-from shuffleproof.core.data.folds import folds_of
-from shuffleproof.core.data.layout import Parts
+from shuffleproof.core.data.layout import Parts, folds_of
 from shuffleproof.core.data.letor.stream import Limits
 from shuffleproof.core.errors import DataError, ParameterError
 from shuffleproof.core.store.artefacts import Store

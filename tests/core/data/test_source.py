@@ -146,12 +146,3 @@ def test_the_published_example_with_group_files_and_no_validation():
     assert (fold.test.queries, fold.test.documents) == (50, 768)
     assert fold.train.feature_ids == fold.test.feature_ids
     assert "a fifth of the training queries" in loaded.notes[-1]
-
-
-@needs_data
-def test_mq2008_by_parts():
-    files = [DATA / "mq2008" / f"S{part}.txt.gz" for part in (1, 2, 3, 4)]
-    fold = loading.load_files(train=files[:2], valid=files[2:3], test=files[3:])
-    sizes = [(part.queries, part.documents) for part in (fold.train, fold.valid, fold.test)]
-    assert sizes == [(314, 6568), (157, 3062), (157, 2707)]
-    assert fold.train.features.shape[1] == 46

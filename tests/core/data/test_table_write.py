@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from shuffleproof.core.cli.arguments import main
-from shuffleproof.core.data import catalogue, csv_text, document_tables, frames, layout, source
+from shuffleproof.core.data import catalogue, document_tables, frames, layout, source
 from shuffleproof.core.data import tables as data_tables
 from shuffleproof.core.data.letor.read import check_start
 from shuffleproof.core.data.letor.write import write
@@ -230,19 +230,11 @@ def test_a_packed_file_is_letor_text_or_refused(exported, tmp_path, folder, caps
 def test_no_text_is_a_formula_in_a_spreadsheet(first):
     text = f"{first}cmd|' /C calc'!A0"
     frame = pd.DataFrame({text: [text, "-3", "q"], "value": [-1.5, 0.0, 2.0]})
-    for written in (csv_text.csv(frame), table_text.exact(frame, "csv").decode()):
+    for written in (frames.csv(frame), table_text.exact(frame, "csv").decode()):
         found = pd.read_csv(io.StringIO(written, newline=""), dtype={0: str})
         assert list(found.columns) == [f"'{text}", "value"]
         assert found.iloc[:, 0].tolist() == [f"'{text}", "-3", "q"]
         assert found["value"].tolist() == [-1.5, 0.0, 2.0]
-
-
-def test_csv_of_a_set_escapes_its_ids(tmp_path):
-    part = replace(FOLD.test, query_ids=("=1+1", "-2", "@x", "ok"), fingerprint="")
-    frames.write_table({"test": part}, tmp_path / "out.csv", "csv")
-    found = pd.read_csv(tmp_path / "out.csv", dtype={"query": str})
-    assert found["query"].unique().tolist() == ["'=1+1", "-2", "'@x", "ok"]
-    assert found["label"].tolist() == part.labels.tolist()
 
 
 @pytest.mark.parametrize("kind", ["tex", "md"])

@@ -40,10 +40,6 @@ def test_runs_are_written_best_first_and_read_back(dataset, tmp_path, name):
     expected = {"GX1": scores[0], "GX2": scores[1], "GX3": scores[2]}
     assert {name: np.float32(score) for name, score in run.scores["7"].items()} == expected
     assert [file.name for file in tmp_path.iterdir()] == [name]
-
-
-def test_run_lines_have_six_columns(dataset, tmp_path):
-    lists = CandidateLists.all_documents(dataset)
     trec.write_run(tmp_path / "a", dataset, lists, dataset.features[:, 0].copy())
     lines = (tmp_path / "a").read_text().splitlines()
     assert lines[0] == "7 Q0 GX3 1 0.75 shuffleproof"

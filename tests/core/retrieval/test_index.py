@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from shuffleproof.core.errors import DataError
-from shuffleproof.core.retrieval import index as module
+from shuffleproof.core.retrieval import postings as module
 from shuffleproof.core.retrieval.gates import Gates
-from shuffleproof.core.retrieval.index import SparseIndex
-from shuffleproof.core.retrieval.sparse import SparseVectors
+from shuffleproof.core.retrieval.postings import SparseIndex, sparse_rows
 from shuffleproof.core.seeds import generator
 
 
@@ -33,18 +32,18 @@ def queries():
 
 @pytest.fixture(scope="module")
 def index(documents):
-    return SparseIndex.of(SparseVectors.of(documents))
+    return SparseIndex.of(documents)
 
 
 def gates_of(index, asked):
     """The gates of an index under queries that are vectors already."""
     retriever = SimpleNamespace(
         frequencies=index.document_frequency,
-        document_terms=index.vectors.nonzeros,
-        dimensions=lambda _: np.split(asked.dimensions, asked.offsets[1:-1])[: len(asked)],
+        document_terms=index.document_terms,
+        dimensions=lambda _: np.split(asked.indices, asked.indptr[1:-1])[: asked.shape[0]],
         search=lambda _, k: index.search(asked, k),
     )
-    return Gates.of(retriever, [""] * len(asked), len(index.vectors))
+    return Gates.of(retriever, [""] * asked.shape[0], index.vectors.shape[0])
 
 
 def by_definition(documents, queries, k):
@@ -58,7 +57,7 @@ def by_definition(documents, queries, k):
 
 @pytest.mark.parametrize("k", [1, 7, 1000])
 def test_the_scores_are_those_of_the_dense_product(index, documents, queries, k):
-    found = index.search(SparseVectors.of(queries), k)
+    found = index.search(sparse_rows(queries), k)
     for query, (order, scores) in enumerate(by_definition(documents, queries, k)):
         own, own_scores = found.of(query)
         assert own.tolist() == list(order)
@@ -66,19 +65,19 @@ def test_the_scores_are_those_of_the_dense_product(index, documents, queries, k)
 
 
 def test_a_query_that_matches_nothing_is_counted_and_finds_nothing(index, queries):
-    asked = SparseVectors.of(queries)
+    asked = sparse_rows(queries)
     found = index.search(asked, 5)
-    empty = np.flatnonzero(asked.nonzeros == 0)
+    empty = np.flatnonzero(np.diff(asked.indptr) == 0)
     assert set(range(0, 40, 10)) <= set(empty.tolist())
     assert [len(found.of(int(query))[0]) for query in empty] == [0] * len(empty)
     assert gates_of(index, asked).empty_share == len(empty) / 40
 
 
 def test_why_a_document_has_its_score(index, queries):
-    asked = SparseVectors.of(queries)
+    asked = sparse_rows(queries)
     found = index.search(asked, 3)
     for query in (1, 2, 3):
-        own = SparseVectors.of(queries[[query]])
+        own = sparse_rows(queries[[query]])
         documents, scores = found.of(query)
         for document, score in zip(documents, scores, strict=True):
             reasons = index.explain(own, int(document))
@@ -92,7 +91,7 @@ def test_it_is_opened_where_it_lies_whole_or_not_at_all(index, queries, tmp_path
     index.save(place)
     again = SparseIndex.open(place)
     assert not again.postings.values.flags.writeable, "pages of the file"
-    asked = SparseVectors.of(queries)
+    asked = sparse_rows(queries)
     assert again.search(asked, 9).scores.tobytes() == index.search(asked, 9).scores.tobytes()
     place.write_bytes(place.read_bytes()[:100])
     with pytest.raises(DataError, match=module.FILE):
@@ -100,15 +99,15 @@ def test_it_is_opened_where_it_lies_whole_or_not_at_all(index, queries, tmp_path
 
 
 def test_no_documents_and_no_queries():
-    none = SparseVectors.of(np.zeros((0, 4), np.float32))
-    one = SparseVectors.of(np.ones((1, 4), np.float32))
+    none = sparse_rows(np.zeros((0, 4), np.float32))
+    one = sparse_rows(np.ones((1, 4), np.float32))
     assert SparseIndex.of(none).search(one, 3).offsets.tolist() == [0, 0]
     assert SparseIndex.of(one).search(none, 3).offsets.tolist() == [0]
     assert gates_of(SparseIndex.of(none), none) == Gates(*[0.0] * 6)
 
 
 def test_gates_by_their_definitions(index, documents, queries):
-    gates = gates_of(index, SparseVectors.of(queries))
+    gates = gates_of(index, sparse_rows(queries))
     frequency = (documents > 0).sum(axis=0)
     read = ((queries > 0) @ frequency).mean() / 300
     matched = ((queries @ documents.T) > 0).mean()
@@ -123,7 +122,7 @@ def test_gates_by_their_definitions(index, documents, queries):
 def test_what_reads_everything_is_dense_in_disguise_however_many_zeros_it_has():
     rows = np.eye(100, 1000, dtype=np.float32)
     rows[:, 999] = 1  # 998 of 1,000 are zeros
-    vectors = SparseVectors.of(rows)
+    vectors = sparse_rows(rows)
     gates = gates_of(SparseIndex.of(vectors), vectors)
     assert gates.failures() == (
         "a dimension is in 100 % of the documents", "a query matches 100 % of the documents",

@@ -13,7 +13,6 @@ from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.retrieval import planted, rerankers
 from shuffleproof.core.retrieval.name import TRAINED
 from shuffleproof.core.retrieval.registry import RETRIEVERS, IndexedCollection, retriever_entry
-from shuffleproof.core.retrieval.weak import take_texts
 from shuffleproof.core.retrieval.words import likelihood
 from shuffleproof.core.store.artefacts import Store
 
@@ -138,12 +137,19 @@ def test_windows_are_pooled_by_their_mean_or_their_maximum():
         assert_close(found, torch.stack([over(values[:2], 0), values[2]]))
 
 
-@NAMES
-def test_only_the_first_documents_of_query_likelihood_change_places(indexed, name):
+def trained(indexed, name, **changes):
+    """A reranker with its recipe."""
     learner = LEARNERS[name]
-    recipe = learner.preset("small").with_fields(QUICK)
+    recipe = learner.preset("small").with_fields(QUICK | changes)
     run_to_end(learner.training(indexed, recipe))
-    reranker, first = learner.train(indexed, recipe), likelihood(indexed)
+    return learner.train(indexed, recipe)
+
+
+@NAMES
+def test_only_the_first_documents_of_query_likelihood_change_places_by_the_networks_scores(
+    indexed, name
+):
+    reranker, first, tokens = trained(indexed, name), likelihood(indexed), indexed.tokens
     queries = COLLECTION.queries[:20]
     found, plain = reranker.search(queries, 50), first.search(queries, 50)
     moved = 0
@@ -158,46 +164,29 @@ def test_only_the_first_documents_of_query_likelihood_change_places(indexed, nam
         assert few[0].tolist() == documents[:3].tolist()
         assert_close(torch.tensor(few[1]), torch.tensor(scores[:3]))
     assert moved, "it reorders something"
-
-
-@NAMES
-def test_scores_are_the_networks(indexed, name):
-    learner = LEARNERS[name]
-    recipe = learner.preset("small").with_fields(QUICK)
-    run_to_end(learner.training(indexed, recipe))
-    reranker, tokens = learner.train(indexed, recipe), indexed.tokens
-    query = COLLECTION.queries[0]
-    documents, scores = reranker.search([query], 7).of(0)
-    vectors = [
-        reranker.network.vectors(
-            *map(torch.from_numpy, reranker._windows.of(texts)[:2]), len(texts)
-        )
-        for texts in (
-            tokens.encode([query]),
-            take_texts(tokens.documents, documents.astype(np.int64)),
-        )
-    ]
-    expected = reranker.network(vectors[0].expand(len(documents), -1), vectors[1])
+    documents, scores = (part[:7] for part in found.of(0))
+    texts = tokens.encode(queries[:1]), tokens.documents.take(documents.astype(np.int64))
+    query, read = (
+        reranker.network.vectors(*map(torch.from_numpy, reranker._windows.of(one)[:2]), len(one))
+        for one in texts
+    )
+    expected = reranker.network(query.expand(len(documents), -1), read)
     assert_close(torch.tensor(scores), expected.detach(), rtol=1e-4, atol=1e-5)
 
 
 @NAMES
 def test_queries_of_no_word_find_nothing_and_unread_ones_stay_as_found(indexed, name):
-    learner = LEARNERS[name]
-    recipe = learner.preset("small").with_fields(QUICK)
-    run_to_end(learner.training(indexed, recipe))
-    reranker, tokens = learner.train(indexed, recipe), indexed.tokens
+    reranker, tokens = trained(indexed, name), indexed.tokens
     found = reranker.search(["", "nosuchword", COLLECTION.queries[0]], 5)
     assert np.diff(found.offsets).tolist() == [0, 0, 5]
-    rarest = int(tokens.document_frequency.min())
-    rare = [term for term, df in zip(tokens.terms, tokens.document_frequency, strict=True)
-            if df == rarest]  # fmt: skip
+    frequency = tokens.document_frequency
+    rarest = int(frequency.min())
+    rare = [tokens.terms[term] for term in np.flatnonzero(frequency == rarest)]
     text = next(one for one in rare if tokens.encode([one]).lengths[0] == 1)
-    unread = recipe.with_fields({"minimum_frequency": rarest + 1})
-    run_to_end(learner.training(indexed, unread))
-    kept, plain = learner.train(indexed, unread).search([text], 9), likelihood(indexed)
-    assert kept.documents.tolist() == plain.search([text], 9).documents.tolist()
-    assert kept.scores.tolist() == plain.search([text], 9).scores.tolist()
+    unread = trained(indexed, name, minimum_frequency=rarest + 1)
+    kept, plain = unread.search([text], 9), likelihood(indexed).search([text], 9)
+    assert kept.documents.tolist() == plain.documents.tolist()
+    assert kept.scores.tolist() == plain.scores.tolist()
 
 
 @NAMES

@@ -21,7 +21,7 @@ from shuffleproof.core.models.snrm import (
 )
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.retrieval.collection import Collection
-from shuffleproof.core.retrieval.index import SparseIndex
+from shuffleproof.core.retrieval.postings import SparseIndex
 from shuffleproof.core.retrieval.recipe import Analysis
 from shuffleproof.core.retrieval.registry import (
     IndexedCollection,
@@ -40,9 +40,8 @@ from shuffleproof.core.retrieval.snrm import (
     load,
     prune,
 )
-from shuffleproof.core.retrieval.sparse import SparseVectors
 from shuffleproof.core.retrieval.text import EncodedTexts
-from shuffleproof.core.retrieval.windows import Windows
+from shuffleproof.core.retrieval.weak_training import Windows
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.artefacts import Store
 
@@ -151,6 +150,7 @@ def test_drawn_windows_are_the_texts_own():
     words, owners, scale = windows.of(texts_of(range(50), [7, 8]), 10, 4, generator(0, "draw"))
     assert owners.tolist() == [0, 0, 0, 0, 1]
     assert (words[:4, 1] == words[:4, 0] + 1).all()
+    assert words[:4, 0].tolist() != [0, 1, 2, 3], "drawn"
     assert scale.tolist() == [0.25, 1.0]
 
 
@@ -212,7 +212,7 @@ def test_it_finds_documents_of_the_topic_and_none_for_no_words(indexed):
         assert (np.diff(scores) <= 0).all()
         assert (documents % 5 == topic).mean() >= 0.8
     assert len(found.of(2)[0]) == len(found.of(3)[0]) == 0
-    table = latent.vectors(QUERIES).matrix @ latent.index.vectors.matrix.T
+    table = latent.vectors(QUERIES) @ latent.index.vectors.T
     documents, scores = found.of(0)
     assert_close(torch.tensor(table.toarray()[0, documents]), torch.tensor(scores))
     more = LatentFeedback(latent).search(QUERIES, 10)
@@ -227,14 +227,13 @@ def test_feedback_reads_the_querys_postings_and_then_those_of_the_mixed_vector(i
     assert isinstance(feedback, InvertedRetriever)
     assert np.array_equal(feedback.frequencies, latent.frequencies)
     assert np.array_equal(feedback.document_terms, latent.document_terms)
-    vectors, known = latent.vectors(QUERIES), latent.index.vectors
+    vectors = latent.vectors(QUERIES).toarray()
+    known = latent.index.vectors.toarray()
     found = latent.search(QUERIES, 10)
     for query, read in enumerate(feedback.dimensions(QUERIES)):
-        own, counts = vectors.text(query), np.zeros(known.width)
-        for document, score in zip(*found.of(query), strict=True):
-            for dimension, weight in known.text(int(document)).items():
-                counts[dimension] += score * weight
-        new = np.argsort(-counts, kind="stable")[:20]
+        documents, scores = found.of(query)
+        counts = scores @ known[documents]
+        own, new = np.flatnonzero(vectors[query]), np.argsort(-counts, kind="stable")[:20]
         assert sorted(read) == sorted([*own, *{*own, *new[counts[new] > 0]}])
 
 
@@ -251,9 +250,9 @@ def test_the_worst_first_order_is_the_reverse(indexed):
 def test_encoding_does_not_depend_on_the_company(indexed):
     trainer = Trainer(indexed, QUICK)
     whole = run_to_end(encode_texts(trainer.network, trainer.windows, indexed.tokens.documents, 10))
-    index = SparseIndex.of(SparseVectors.of(whole))
+    index = SparseIndex.of(whole)
     latent = Latent(indexed.tokens, trainer.network, QUICK.with_fields({"keep_query": 0}), index)
-    single = latent.vectors([indexed.collection.document(3)]).matrix.toarray()
+    single = latent.vectors([indexed.collection.document(3)]).toarray()
     assert np.allclose(single[0], whole.toarray()[3], atol=1e-5)
     assert whole[[7]].nnz == 0
 

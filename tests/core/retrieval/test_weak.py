@@ -73,7 +73,7 @@ def test_labels_are_query_likelihood(indexed):
             for term in weak.queries.of(query).tolist()
         )  # fmt: skip
 
-    labels = weak.labeller.scores(weak.terms_of(queries), np.concatenate(both))
+    labels = weak.labeller.scores(weak.queries.take(queries), np.concatenate(both))
     for place, query in enumerate(queries.tolist()):
         for half, documents_of in enumerate(both):
             due = likelihood(query, int(documents_of[place]))

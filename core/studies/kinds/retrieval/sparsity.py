@@ -12,9 +12,8 @@ import pandas as pd
 
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.retrieval import snrm
-from shuffleproof.core.retrieval.index import SparseIndex
+from shuffleproof.core.retrieval.postings import SparseIndex
 from shuffleproof.core.retrieval.registry import IndexedCollection
-from shuffleproof.core.retrieval.sparse import SparseVectors
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.cells import Cell
 from shuffleproof.core.studies.kinds.retrieval.question import Sparsity
@@ -117,9 +116,9 @@ def recipe_of(preset: str, way: str, level: float, seed: int) -> snrm.SNRMRecipe
 
 def prune_latent(latent: snrm.Latent, keep: int) -> snrm.Latent:
     """Copy with only the largest dimensions of documents, and a third of that for queries."""
-    table = snrm.prune(latent.index.vectors.matrix, keep)
+    table = snrm.prune(latent.index.vectors, keep)
     recipe = latent.recipe.with_fields({"keep_query": max(1, keep // QUERY_SHARE)})
-    index = SparseIndex.of(SparseVectors.of(table))
+    index = SparseIndex.of(table)
     return snrm.Latent(latent.tokens, latent.network, recipe, index)
 
 

@@ -207,7 +207,7 @@ def test_document_frequencies_fall_with_the_rank(store, result):
 def test_terms_are_counted_once_a_document_and_a_query(store, result):
     found = sections.terms(result).set_index(["retriever", "of"])
     indexed = IndexedCollection(COLLECTION, Store(store.root, default_store().bundled))
-    latent = retriever_entry("snrm@small").build(indexed).index.vectors.nonzeros
+    latent = retriever_entry("snrm@small").build(indexed).index.document_terms
     words = retriever_entry("bm25").build(indexed).dimensions(list(COLLECTION.documents()))
     for name, counts in (("snrm@small", latent), ("bm25", [len({*own}) for own in words])):
         own, spread = found.loc[(name, "document")], np.quantile(counts, study.QUANTILES)

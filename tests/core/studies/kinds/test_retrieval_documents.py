@@ -89,8 +89,8 @@ def test_what_is_learnt_before_encodes_what_comes_later(store):
     entry = retriever_entry("snrm@small")
     run_to_end(entry.learning(grown.before))
     before, after = snrm.LEARNER.at(grown.before, "small"), grown.retriever(entry)
-    assert len(after.index.vectors) == SIZE
-    old, new = before.index.vectors.matrix, after.index.vectors.matrix
+    assert after.index.vectors.shape[0] == SIZE
+    old, new = before.index.vectors, after.index.vectors
     assert (new[early] != old).nnz == 0
     texts = before.tokens.encode(COLLECTION.document(at) for at in grown.late.tolist())
     recipe = before.recipe
@@ -111,7 +111,7 @@ def test_what_is_learnt_before_encodes_what_comes_later(store):
     brought = values * before.tokens.document_frequency[places]
     assert (np.diff(brought) <= 1e-4).all(), "what a term brings over the collection falls"
     query = [COLLECTION.queries[0]]
-    products = new @ before.vectors(query).matrix.T.toarray()[:, 0]
+    products = new @ before.vectors(query).T.toarray()[:, 0]
     found = after.search(query, 5)
     np.testing.assert_allclose(found.scores, np.sort(products)[::-1][:5], rtol=1e-5)
     folded = lsi(grown.before).over(grown.before.collection.documents())
