@@ -286,17 +286,20 @@ def runs(store: Store, *, upload: str, name: str, measures: Sequence[str] = ()) 
     return answer(artefact)
 
 
-def reranks(store: Store, *, upload: str, name: str) -> Reports:
+def reranks(
+    store: Store, *, upload: str, name: str, groups: Mapping[str, Any] | None = None
+) -> Reports:
     """Store the recorded answers of an upload under a name, and examine them.
 
-    One file of the upload lies in its folder `qrels`, any number in `runs`.
+    One file of the upload lies in its folder `qrels`, any number in `runs`. `groups` are corrected
+    ones by file.
     """
-    from shuffleproof.core.rerank.store import ingest as read  # noqa: PLC0415 (only who works pays for it)
+    from shuffleproof.core.rerank.reading import ingest as read  # noqa: PLC0415 (only who works pays for it)
     from shuffleproof.core.studies.kinds.rerankers.question import Rerankers  # noqa: PLC0415 (likewise)
 
     with _files_of(store, upload, once=True) as folder:
         (qrels,) = sorted((folder / QRELS).iterdir())
-        recorded, _ = read(sorted((folder / RUNS).iterdir()), name, store, qrels)
+        recorded = read(sorted((folder / RUNS).iterdir()), name, store, qrels, groups)
         studied = yield from Rerankers().study(Scope(store, name))
     return answer(studied, recorded)
 

@@ -18,8 +18,8 @@ from shuffleproof.core.data.doctor import Finding
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.progress import Progress, run_to_end
-from shuffleproof.core.rankers.outside.apis import Rating, Target
-from shuffleproof.core.rerank.calls import Call
+from shuffleproof.core.rankers.outside.apis import Target
+from shuffleproof.core.rerank.calls import Call, Rating
 from shuffleproof.core.rerank.design import Design
 from shuffleproof.core.rerank.effects import SCORE, Answers, effects
 from shuffleproof.core.seeds import generator

@@ -8,7 +8,6 @@ unknown is counted.
 import math
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 from shuffleproof.core.errors import ParameterError, UnknownNameError
 from shuffleproof.core.execution.http_client import check_address
 from shuffleproof.core.numerals import is_count
+from shuffleproof.core.rerank.calls import Rating, as_one_line
 
 GENERAL_KEY = "SHUFFLEPROOF_API_KEY"
 """Environment variable with the key of any service; a service's own is only sent to its hosts."""
@@ -25,46 +25,8 @@ LETTERS = "ABCDEFGHIJKLMNOPQRST"
 """Identifiers of documents where the answer is one letter: top log-probabilities cover 20."""
 
 
-@dataclass(frozen=True)
-class Rating:
-    """Answer of a reranker to one list.
-
-    Attributes:
-        order: places of the documents, in the order answered; each place at most once.
-        scores: of `order`; empty if the answer is only an order.
-        dropped: documents without an answer.
-        repeated: documents that were named again.
-        unknown: names of documents that were not shown.
-        malformed: text of an answer without any usable part; empty for others.
-        tokens: that the service counted; None: it does not say.
-        calls: requests that it took, one a window.
-    """
-
-    order: tuple[int, ...] = ()
-    scores: tuple[float, ...] = ()
-    dropped: int = 0
-    repeated: int = 0
-    unknown: int = 0
-    malformed: str = ""
-    tokens: int | None = None
-    calls: int = 1
-
-    @property
-    def faults(self) -> dict[str, int]:
-        """Faults by name, without those that did not occur."""
-        counts = {
-            "malformed": int(bool(self.malformed)), "dropped": self.dropped,
-            "repeated": self.repeated, "unknown": self.unknown,
-        }  # fmt: skip
-        return {name: count for name, count in counts.items() if count}
-
-    def values(self, documents: int) -> list[float]:
-        """Scores by place; without scores minus the rank; −∞ for a document without an answer."""
-        values = [-math.inf] * documents
-        scores = self.scores or tuple(-float(rank) for rank in range(len(self.order)))
-        for place, score in zip(self.order, scores, strict=True):
-            values[place] = score
-        return values
+COUNTED = ("dropped", "repeated", "unknown")
+"""Faults that are counted by document."""
 
 
 @dataclass(frozen=True)
@@ -223,29 +185,17 @@ def _of_results(target: Target, answer: Any, documents: int) -> Rating:
     api, results = target.api, answer
     if isinstance(answer, Mapping) and api.results:
         results = answer.get(api.results)
-    if not isinstance(results, list):
-        return Rating(malformed=_shown(answer), tokens=_tokens(answer))
+    listed = results if isinstance(results, list) else []
     pairs: list[tuple[Any, Any]] = [
         (result.get("index"), result.get(api.score)) if isinstance(result, Mapping) else (None, 0)
-        for result in results
+        for result in listed
     ]
-    known: dict[int, float] = {}
-    counts: Counter[str] = Counter()
-    for place, score in pairs:
-        if not _is_whole(place) or not 0 <= place < documents:
-            counts["unknown"] += 1
-        elif place in known:
-            counts["repeated"] += 1
-        elif not _is_number(score):
-            return Rating(malformed=_shown(answer), tokens=_tokens(answer))
-        else:
-            known[place] = float(score)
-    if not known and documents:
-        return Rating(malformed=_shown(answer), tokens=_tokens(answer))
-    return Rating(
-        tuple(known), tuple(known.values()), documents - len(known), counts["repeated"],
-        counts["unknown"], tokens=_tokens(answer),
-    )  # fmt: skip
+    places = [place if _is_whole(place) else None for place, _ in pairs]
+    scores = [score if _is_number(score) else math.nan for _, score in pairs]
+    rating = Rating.of(places, documents, scores, answer, _tokens(answer))
+    if any(map(math.isnan, rating.scores)):
+        return Rating(malformed=as_one_line(answer), tokens=rating.tokens)
+    return rating
 
 
 def _is_whole(value: Any) -> bool:
@@ -261,10 +211,6 @@ def _tokens(answer: Any) -> int | None:
     usage = answer.get("usage") if isinstance(answer, Mapping) else None
     total = usage.get("total_tokens") if isinstance(usage, Mapping) else None
     return total if _is_whole(total) else None
-
-
-def _shown(answer: Any) -> str:
-    return " ".join(str(answer).split())[:200] or "an empty answer"
 
 
 ORDER_ONLY = (
@@ -292,50 +238,27 @@ def _chat(query: str, texts: Sequence[str], *, logprobs: bool) -> dict[str, Any]
 
 
 def _of_chat(target: Target, answer: Any, documents: int) -> Rating:
-    """Answer of a chat."""
+    """Answer of a chat: an order as `[2] > [1]`, or log-probabilities of the first token."""
+    places: list[int] = []
+    scores: dict[int, float] = {}
     try:
         choice = answer["choices"][0]
-        if target.logprobs:
-            return _of_logprobs(choice["logprobs"]["content"][0]["top_logprobs"], documents, answer)
-        text = choice["message"]["content"]
+        if target.logprobs:  # the best of each letter's tokens
+            for entry in choice["logprobs"]["content"][0]["top_logprobs"]:
+                letter = str(entry["token"]).strip(" [").upper()
+                place = LETTERS.find(letter) if len(letter) == 1 else -1
+                if 0 <= place < documents and _is_number(entry["logprob"]):
+                    scores[place] = max(scores.get(place, -math.inf), float(entry["logprob"]))
+            places = sorted(scores, key=lambda place: -scores[place])
+        else:
+            text = str(choice["message"]["content"] or "")
+            places = [int(number) - 1 for number in re.findall(r"\[(\d{1,6})\]", text)]
+            answer = {**answer, "text": text}
     except (LookupError, TypeError):
-        return Rating(malformed=_shown(answer), tokens=_tokens(answer))
-    return permutation(text if isinstance(text, str) else "", documents, tokens=_tokens(answer))
-
-
-def permutation(text: str, documents: int, tokens: int | None = None) -> Rating:
-    """Order that a text states with numbers from 1 in brackets: `[2] > [1]`.
-
-    >>> rating = permutation("[2] > [9] > [2] > [1]", 3)
-    >>> rating.order, rating.dropped, rating.repeated, rating.unknown
-    ((1, 0), 1, 1, 1)
-    """
-    numbers = [int(number) - 1 for number in re.findall(r"\[(\d{1,6})\]", text)]
-    known = [place for place in numbers if 0 <= place < documents]
-    order = tuple(dict.fromkeys(known))
-    if not order and documents:
-        return Rating(malformed=_shown(text), tokens=tokens)
-    return Rating(
-        order, (), documents - len(order), len(known) - len(order), len(numbers) - len(known),
-        tokens=tokens,
-    )  # fmt: skip
-
-
-def _of_logprobs(entries: Any, documents: int, answer: Any) -> Rating:
-    """Scores from the log-probabilities of the first token: the best of each letter's tokens."""
-    scores: dict[int, float] = {}
-    for entry in entries:
-        letter = str(entry["token"]).strip(" [").upper()
-        place = LETTERS.find(letter) if len(letter) == 1 else -1
-        if 0 <= place < documents and _is_number(entry["logprob"]):
-            scores[place] = max(scores.get(place, -math.inf), float(entry["logprob"]))
-    if not scores and documents:
-        return Rating(malformed=_shown(answer), tokens=_tokens(answer))
-    order = sorted(scores, key=lambda place: -scores[place])
-    return Rating(
-        tuple(order), tuple(scores[place] for place in order), documents - len(order),
-        tokens=_tokens(answer),
-    )  # fmt: skip
+        places = []
+    said = answer.get("text", answer) if isinstance(answer, Mapping) else answer
+    in_order = [scores[place] for place in places] if scores else []
+    return Rating.of(places, documents, in_order, said, _tokens(answer))
 
 
 Ask = Callable[[str, Sequence[str]], Rating]
@@ -366,9 +289,9 @@ def slide(target: Target, query: str, texts: Sequence[str], ask: Ask) -> Rating:
         order[start : start + target.window] = answered + others
         ratings.append(rating)
     tokens = [rating.tokens for rating in ratings if rating.tokens is not None]
+    faults = {name: sum(getattr(one, name) for one in ratings) for name in COUNTED}
+    malformed = next((rating.malformed for rating in ratings if rating.malformed), "")
     return Rating(
-        tuple(order), (), sum(rating.dropped for rating in ratings),
-        sum(rating.repeated for rating in ratings), sum(rating.unknown for rating in ratings),
-        next((rating.malformed for rating in ratings if rating.malformed), ""),
-        sum(tokens) if tokens else None, len(ratings),
+        tuple(order), malformed=malformed, tokens=sum(tokens) if tokens else None,
+        calls=len(ratings), **faults,
     )  # fmt: skip

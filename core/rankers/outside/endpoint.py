@@ -19,10 +19,11 @@ from shuffleproof.core.execution.http_client import post, with_retries
 from shuffleproof.core.numerals import is_count
 from shuffleproof.core.rankers.base import Input, one_line
 from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.rankers.outside.apis import Rating, Target, slide
+from shuffleproof.core.rankers.outside.apis import Target, slide
 from shuffleproof.core.rankers.outside.callable_ranker import LACKING
 from shuffleproof.core.rankers.outside.file_ranker import in_single_precision
 from shuffleproof.core.rankers.outside.function_process import jobs_allowed
+from shuffleproof.core.rerank.calls import Rating
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.words import counted
 
