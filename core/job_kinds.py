@@ -21,7 +21,7 @@ from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.library import uploads
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.store.manifest import Artefact
@@ -213,17 +213,19 @@ def tune(  # noqa: PLR0913 (a job's parameters are its keywords)
 
 def doctor(scope: Scope, *, ranker: str) -> Reports:
     """Examine a ranker on the test lists; the result has its findings."""
-    from shuffleproof.core.checks.doctor import diagnose  # noqa: PLC0415 (only who works pays for it)
+    from shuffleproof.core.checks.rankers import examine_ranker  # noqa: PLC0415 (only who works pays for it)
 
     bench = yield from scope.open_workbench()
-    found = yield from bench.identified(RankerName.parse(ranker))
-    diagnosis = yield from diagnose(found.ranker, bench.test_lists())
+    diagnosis = yield from examine_ranker(bench, ranker, bench.test_lists())
+    name, digest = RankerName.parse(ranker), "unstored"
+    if name.kind is not Kind.ENDPOINT:
+        digest = (yield from bench.identified(name)).digest
     findings = [
         {"code": one.code, "severity": one.severity, "message": one.message, "where": one.where}
         for one in diagnosis.findings
     ]
     told = diagnosis.plain() | {"ranker": ranker, "findings": findings}
-    return {"artefact": f"ranker-{found.digest}"} | told
+    return {"artefact": f"ranker-{digest}"} | told
 
 
 def judge(  # noqa: PLR0913 (a job's parameters are its keywords)

@@ -266,6 +266,7 @@ study card check:card
 study rerankers studies:study
     $ study rerankers --data dl19
     $ study rerankers --data mytexts --rankers http://127.0.0.1:8000/rerank --calls 2000 --jobs 8
+    $ study rerankers --rankers dlcm,setrank-imsab
 
 study retrieval studies:listless
     --vary documents|queries|sparsity : variation; see `--vary queries --help` for its flags

@@ -166,6 +166,10 @@ class Target:
             answer: JSON.
             documents: that were shown.
         """
+        if isinstance(answer, Mapping) and answer.keys() == {"text"}:
+            text = as_one_line(answer["text"])
+            kind = "a web page" if text.startswith("<") else "text"
+            return Rating(malformed=f"{kind} instead of JSON: {text}")
         read = _of_chat if not self.api.documents else _of_results
         return read(self, answer, documents)
 

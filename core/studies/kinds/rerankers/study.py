@@ -84,8 +84,10 @@ def run(workbench: Workbench, question: Rerankers) -> Generator[Progress, None, 
         if name.is_scores:
             raise FixedScoresError(label)
         identified = yield from workbench.identified(name)
-        rankers[label], digests[label] = identified.ranker, identified.digest
-        if name.kind is Kind.ENDPOINT:
+        rankers[label] = identified.ranker
+        if name.kind is not Kind.ENDPOINT:
+            digests[label] = identified.digest
+        else:
             # Answers are found again by address and options, however noisy they are
             rankers[label] = EndpointRanker.from_name(name)
             texts = digest_of_texts(rankers[label].reads, base.dataset)
