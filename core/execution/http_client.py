@@ -70,7 +70,9 @@ def with_retries(
         except FailedCallError as error:
             if attempt == retries:
                 finding = f"no answer in {counted(retries + 1, 'call')} ({error})"
-                raise DataError(place, finding, error.remedy or remedy) from error
+                raise DataError(
+                    place, finding, " ".join(filter(None, [error.remedy, remedy]))
+                ) from error
             time.sleep(max(wait * 2**attempt, error.wait or 0.0))
     raise AssertionError(retries)
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from shuffleproof.core.errors import ParameterError, UnknownNameError
 from shuffleproof.core.execution.http_client import check_address
-from shuffleproof.core.numerals import is_count
+from shuffleproof.core.parameters import CheckedParameters, parameter, parameters, value_of
 from shuffleproof.core.rerank.calls import Rating, as_one_line
 
 GENERAL_KEY = "SHUFFLEPROOF_API_KEY"
@@ -68,20 +68,9 @@ APIS: Mapping[str, Api] = {
 }  # fmt: skip
 """By name."""
 
-JINA = ("JINA_API_KEY", ("jina.ai",))
-
-OPTIONS: Mapping[str, str] = {
-    "model": "name of the model, as the service calls it",
-    "window": "documents shown in one call (chat; default 20)",
-    "stride": "documents between the starts of two windows (chat; default half a window)",
-    "read": "order (a permutation) or logprobs (of the first token) (chat; default order)",
-    "timeout": "seconds for an answer (default 60)",
-}
-"""Options behind an address: `http://…;model=…;window=10`."""
-
 
 @dataclass(frozen=True)
-class Target:
+class Target(CheckedParameters):
     """Address of a service, with its options.
 
     Attributes:
@@ -89,18 +78,18 @@ class Target:
         address: http or https.
         model: empty: the service's only one.
         window: documents of a call (chat).
-        stride: from one window to the next (chat).
-        logprobs: read the first token's log-probabilities instead of an order (chat).
+        stride: from one window to the next (chat); 0: half a window.
+        read: order, or logprobs of the first token (chat).
         timeout: seconds for an answer.
     """
 
     api: Api
     address: str
-    model: str = ""
-    window: int = 20
-    stride: int = 10
-    logprobs: bool = False
-    timeout: float = 60.0
+    model: str = parameter("", "name of the model, as the service calls it")
+    window: int = parameter(20, "documents of a call (chat)", low=2, high=100)
+    stride: int = parameter(0, "documents between two windows (chat)", low=0, high=100)
+    read: str = parameter("order", "what to read (chat)", choices=("order", "logprobs"))
+    timeout: float = parameter(60.0, "seconds for an answer", low=1, high=3600)
 
     @classmethod
     def parse(cls, api: str, path: str) -> "Target":
@@ -110,26 +99,21 @@ class Target:
             UsageError: an address that cannot be used, or an unknown option.
             ParameterError: an option with an impossible value.
 
-        >>> Target.parse("chat", "http://127.0.0.1:1/v1/chat/completions;window=4").stride
-        2
+        >>> Target.parse("chat", "http://127.0.0.1:1/v1/chat/completions;window=4").starts(6)
+        [2, 0]
         """
         address, *texts = path.split(";")
         check_address(address, "reranker")
+        declared = {one.name: one for one in parameters(cls)}
         options = dict(text.partition("=")[::2] for text in texts)
-        if unknown := sorted(options.keys() - OPTIONS.keys()):
-            raise UnknownNameError("option of a reranker", unknown[0], OPTIONS)
-        window = _count("window", options.get("window", "20"), 2, 100)
-        stride = _count("stride", options.get("stride", str(max(window // 2, 1))), 1, window)
-        read = options.get("read", "order")
-        if read not in {"order", "logprobs"}:
-            raise ParameterError("read", read, "order or logprobs")
-        if read == "logprobs" and window > len(LETTERS):
-            raise ParameterError("window", window, f"at most {len(LETTERS)} with read=logprobs")
-        timeout = _count("timeout", options.get("timeout", "60"), 1, 3600)
-        return cls(
-            APIS[api], address, options.get("model", ""), window, stride, read == "logprobs",
-            float(timeout),
-        )  # fmt: skip
+        if unknown := sorted(options.keys() - declared.keys()):
+            raise UnknownNameError("option of a reranker", unknown[0], declared)
+        values = {name: value_of(declared[name], text) for name, text in options.items()}
+        target = cls(APIS[api], address, **values)
+        if target.read == "logprobs" and target.window > len(LETTERS):
+            at_most = f"at most {len(LETTERS)} with read=logprobs"
+            raise ParameterError("window", target.window, at_most)
+        return target
 
     def starts(self, documents: int) -> list[int]:
         """Start of each window over a list, the last window first.
@@ -138,14 +122,14 @@ class Target:
         [5, 3, 1, 0]
         """
         last = max(documents - self.window, 0)
-        return [*range(last, 0, -self.stride), 0]
+        return [*range(last, 0, -min(self.stride or self.window // 2, self.window)), 0]
 
     @property
     def headers(self) -> dict[str, str]:
         """Header with the key from the environment, if there is one for this host."""
-        host = urlsplit(self.address).hostname
-        own = (self.api.key, self.api.hosts), JINA
-        names = [GENERAL_KEY, *(key for key, hosts in own if _is_host(host, hosts))]
+        host = f".{urlsplit(self.address).hostname}"
+        own = {f".{end}": self.api.key for end in self.api.hosts} | {".jina.ai": "JINA_API_KEY"}
+        names = [GENERAL_KEY, *(key for end, key in own.items() if host.endswith(end))]
         key = next(filter(None, (os.environ.get(name, "").strip() for name in names)), "")
         return {"Authorization": f"Bearer {key}"} if key else {}
 
@@ -153,7 +137,7 @@ class Target:
         """Payload of a call of one list, or of one window of a chat."""
         named = {"model": self.model} if self.model else {}
         if not self.api.documents:
-            return named | _chat(query, texts, logprobs=self.logprobs)
+            return named | _chat(query, texts, logprobs=self.read == "logprobs")
         limit = {self.api.limit: len(texts)} if self.api.limit else {}
         return {
             **named, "query": query, self.api.documents: list(texts), **limit, **self.api.more,
@@ -172,16 +156,6 @@ class Target:
             return Rating(malformed=f"{kind} instead of JSON: {text}")
         read = _of_chat if not self.api.documents else _of_results
         return read(self, answer, documents)
-
-
-def _is_host(host: str | None, ends: tuple[str, ...]) -> bool:
-    return any(host == end or (host or "").endswith(f".{end}") for end in ends)
-
-
-def _count(name: str, text: str, low: int, high: int) -> int:
-    if is_count(text) and low <= int(text) <= high:
-        return int(text)
-    raise ParameterError(name, text, f"a whole number from {low} to {high}")
 
 
 def _of_results(target: Target, answer: Any, documents: int) -> Rating:
@@ -247,7 +221,7 @@ def _of_chat(target: Target, answer: Any, documents: int) -> Rating:
     scores: dict[int, float] = {}
     try:
         choice = answer["choices"][0]
-        if target.logprobs:  # the best of each letter's tokens
+        if target.read == "logprobs":  # the best of each letter's tokens
             for entry in choice["logprobs"]["content"][0]["top_logprobs"]:
                 letter = str(entry["token"]).strip(" [").upper()
                 place = LETTERS.find(letter) if len(letter) == 1 else -1

@@ -117,7 +117,7 @@ def _cost(plan: Plan, rankers: Mapping[str, Any], base: JudgedLists) -> dict[str
             calls[label] = 0
             for query, texts in ranker.inputs(base.dataset, base.lists):
                 lengths = lengths_of(plan.design, len(texts))
-                calls[label] += ranker.calls(lengths)
+                calls[label] += len(ranker.windows(lengths))
                 mean = sum(map(len, texts)) / max(len(texts), 1)
                 letters += ranker.letters(len(query), mean, lengths)
     tokens = letters // 4
@@ -135,7 +135,7 @@ def _within_calls(base: JudgedLists, rankers: Mapping[str, Any], plan: Plan) -> 
     if allowed is None or not endpoints:
         return base
     lengths = [lengths_of(plan.design, length) for length in base.lists.lengths.tolist()]
-    needed = np.cumsum([sum(ranker.calls(one) for ranker in endpoints) for one in lengths])
+    needed = np.cumsum([sum(len(ranker.windows(one)) for ranker in endpoints) for one in lengths])
     count = int((needed <= allowed).sum())
     if count < min(3, len(base.lists)):
         remedy = "Allow more, or take fewer --orders, --sets or --depth."
