@@ -212,13 +212,15 @@ def tune(  # noqa: PLR0913 (a job's parameters are its keywords)
 
 
 def doctor(scope: Scope, *, ranker: str) -> Reports:
-    """Examine a ranker on the test lists; the result has its findings."""
-    from shuffleproof.core.checks.rankers import examine_ranker  # noqa: PLC0415 (only who works pays for it)
+    """Examine a ranker on the test lists, or an endpoint; the result has its findings."""
+    from shuffleproof.core.checks import rankers, ten_calls  # noqa: PLC0415 (only who works pays for it)
 
-    bench = yield from scope.open_workbench()
-    diagnosis = yield from examine_ranker(bench, ranker, bench.test_lists())
     name, digest = RankerName.parse(ranker), "unstored"
-    if name.kind is not Kind.ENDPOINT:
+    if name.kind is Kind.ENDPOINT:
+        diagnosis = yield from ten_calls.examine_endpoint(ranker)
+    else:
+        bench = yield from scope.open_workbench()
+        diagnosis = yield from rankers.examine_ranker(bench, ranker, bench.test_lists())
         digest = (yield from bench.identified(name)).digest
     findings = [
         {"code": one.code, "severity": one.severity, "message": one.message, "where": one.where}

@@ -22,8 +22,6 @@ from shuffleproof.core.checks.call_faults import (
     Reply,
 )
 from shuffleproof.core.checks.doctor import Diagnosis
-from shuffleproof.core.data.dataset import RankingDataset
-from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.name import RankerName
@@ -35,10 +33,9 @@ from shuffleproof.core.seeds import generator
 MOST_CALLS, SECONDS = 10, 55.0
 """Calls, and seconds after which none starts."""
 
-LENGTH, LEAST, LONG = 16, 8, 20_000
-"""Documents of a list, at most and at least, and letters of the very long text."""
+LONG = 20_000
+"""Letters of the very long text."""
 
-BUILT_IN = "built-in sentences"
 QUERIES = (
     ("built-in 1", "how do plants make food from sunlight"),
     ("built-in 2", "why does bread dough rise"),
@@ -63,7 +60,7 @@ SENTENCES = (
     "Her novel describes three generations of lighthouse keepers.",
     "The museum is closed on Mondays and on public holidays.",
 )
-"""Documents where a data set has no texts: 12 for each query, and six that fit neither."""
+"""Documents: 12 for each query, and six that fit neither."""
 
 
 @dataclass(frozen=True)
@@ -75,59 +72,31 @@ class TextList:
     texts: tuple[str, ...]
 
 
-def built_in_lists() -> tuple[TextList, TextList]:
-    """Two queries with lists of SENTENCES."""
+def built_in_lists(length: int = 12) -> tuple[TextList, TextList]:
+    """Two queries with lists of SENTENCES, of this length at most."""
     first, second = QUERIES
-    return TextList(*first, SENTENCES[:12]), TextList(*second, SENTENCES[6:])
+    return (
+        TextList(*first, SENTENCES[:12][:length]), TextList(*second, SENTENCES[6:][:length]),
+    )  # fmt: skip
 
 
-def has_texts(dataset: RankingDataset) -> bool:
-    """True if a data set has texts of its documents and queries."""
-    return dataset.texts is not None and dataset.query_texts is not None
-
-
-def text_lists(ranker: EndpointRanker, lists: JudgedLists) -> tuple[TextList, TextList]:
-    """The two longest lists of a data set with texts; short ones get built-in sentences."""
-    inputs = ranker.inputs(lists.dataset, lists.lists)
-    longest = np.argsort(-lists.lists.lengths, kind="stable")[:2].tolist()
-    found = []
-    for at in longest:
-        query, texts = inputs[at]
-        own = [text for text in dict.fromkeys(texts) if text.strip()][:LENGTH]
-        padded = [*own, *SENTENCES][: max(LEAST, len(own))]
-        name = lists.dataset.query_ids[lists.lists.queries[at]]
-        found.append(TextList(name, query, tuple(dict.fromkeys(padded))))
-    first, second = (*found, *built_in_lists())[:2]
-    return first, second
-
-
-def examine_endpoint(name: str, lists: JudgedLists | None) -> Generator[Progress, None, Diagnosis]:
-    """Diagnosis of a reranker behind HTTP.
-
-    Args:
-        name: of the ranker, with its address.
-        lists: of a data set; None, or without texts: built-in sentences are shown.
+def examine_endpoint(name: str) -> Generator[Progress, None, Diagnosis]:
+    """Diagnosis of a reranker behind HTTP, from its answers about built-in sentences.
 
     Raises:
         UsageError: an address or option that cannot be used.
     """
     ranker = EndpointRanker.from_name(RankerName.parse(name))
-    if lists is not None and has_texts(lists.dataset):
-        queries = text_lists(ranker, lists)
-    else:
-        queries = built_in_lists()
-    if not ranker.target.api.documents:  # a chat shows one window a call
-        queries = tuple(  # type: ignore[assignment]
-            replace(one, texts=one.texts[: ranker.target.window]) for one in queries
-        )
-    end = time.monotonic() + SECONDS
+    target, end = ranker.target, time.monotonic() + SECONDS
 
     def ask(query: str, texts: Sequence[str]) -> Any:
-        seconds = min(ranker.target.timeout, max(end - time.monotonic(), 1.0))
-        timed = replace(ranker, target=replace(ranker.target, timeout=seconds))
+        seconds = min(target.timeout, max(end - time.monotonic(), 1.0))
+        timed = replace(ranker, target=replace(target, timeout=seconds))
         return timed.ask(query, texts, retries=0)
 
-    return (yield from diagnose_calls(ranker.name, ask, queries, ranker.target.api.name))
+    # A chat shows one window a call
+    lists = built_in_lists(target.window) if not target.api.documents else built_in_lists()
+    return (yield from diagnose_calls(ranker.name, ask, lists, target.api.name))
 
 
 def diagnose_calls(

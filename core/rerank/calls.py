@@ -63,8 +63,9 @@ class Rating:
             said: the answer, for messages.
             tokens: as the attribute.
 
-        >>> Rating.of([1, 8, 1, 0], 3)
-        Rating(order=(1, 0), scores=(), dropped=1, repeated=1, unknown=1)
+        >>> rating = Rating.of([1, 8, 1, 0], 3)
+        >>> rating.order, rating.faults
+        ((1, 0), {'dropped': 1, 'repeated': 1, 'unknown': 1})
         """
         inside = [
             at for at, place in enumerate(places) if place is not None and 0 <= place < documents

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from shuffleproof.core.errors import DataError, ParameterError, UnknownNameError, UsageError
+from shuffleproof.core.errors import DataError, ParameterError, UnknownNameError
 
 FIRST_STAGE = "first_stage"
 """Folder of the files that are first stages."""
@@ -85,11 +85,11 @@ def groups_of(
 
     Args:
         files: such as `bm25.rank-vicuna.depth100.repeat2.dl19.txt.gz`.
-        given: by field a value for all files, or the number of the part of their names; by the
-            name of a file its corrected fields.
+        given: by field a value for all files; by the name of a file its corrected fields.
 
     Raises:
-        UsageError: an unknown field, or a file whose name has no such part.
+        UnknownNameError: an unknown field.
+        ParameterError: a depth or repetition that is no number.
 
     >>> files = [Path("first_stage/bm25.x.gz"), Path("bm25.gpt.depth20.x.gz")]
     >>> [(group.first_stage, group.reranker, group.depth) for group in groups_of(files)]
@@ -162,9 +162,6 @@ def _group(path: Path, names: list[str], shared: str, given: Mapping[str, str]) 
             if not text.isdecimal():
                 raise ParameterError(f"--groups {field}", text, "a whole number")
             values[field] = int(text)
-        elif text.isdecimal() and not 1 <= int(text) <= len(names):
-            finding = f"{path.name}: its name has {len(names)} parts"
-            raise UsageError(f"{finding}; give {field} one of them")
         else:
-            values[field] = names[int(text) - 1] if text.isdecimal() else text
+            values[field] = text
     return Group(path, **values | ({"reranker": ""} if is_first else {}))
