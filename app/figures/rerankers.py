@@ -68,7 +68,7 @@ def curves(frame: pd.DataFrame, measure: str) -> go.Figure:
             hovertemplate="%{x}: %{y:.3f}" + ", %{customdata[0]}" * bool(len(stages))
             + "<extra>%{fullData.name}</extra>",
         )  # fmt: skip
-        named.add(ranker)
+        named.add(str(ranker))
     xaxes(figure, nticks=6)
     if panels:
         figure.layout.yaxis.title = measure

@@ -243,7 +243,7 @@ def simulated(
     seed: int,
     design: Design | None = None,
     size: int = 12,
-) -> list[Answers]:
+) -> Sequence[Answers]:
     """Answers to the inputs of a design, by query, with planted effects.
 
     Args:

@@ -70,8 +70,8 @@ class Rating:
         inside = [
             at for at, place in enumerate(places) if place is not None and 0 <= place < documents
         ]
-        first = {places[at]: at for at in reversed(inside)}
-        order = tuple(place for at in inside if first[place := places[at]] == at)
+        first: dict[Any, int] = {places[at]: at for at in reversed(inside)}
+        order: tuple[Any, ...] = tuple(places[at] for at in inside if first[places[at]] == at)
         if not order and documents:
             return cls(malformed=as_one_line(said), tokens=tokens)
         return cls(
@@ -180,9 +180,13 @@ class Call:
         Raises:
             KeyError, TypeError: a field is missing.
         """
-        known = {field.name for field in fields(cls)} & values.keys()
-        listed = ((name, values[name]) for name in known)
-        return cls(**{name: tuple(one) if isinstance(one, list) else one for name, one in listed})
+        known = {field.name for field in fields(cls)}
+        return cls(**of_json({name: one for name, one in values.items() if name in known}))
+
+
+def of_json(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of JSON, with tuples for lists."""
+    return {name: tuple(one) if isinstance(one, list) else one for name, one in values.items()}
 
 
 @dataclass(frozen=True)

@@ -79,11 +79,12 @@ def ingest(
     }  # fmt: skip
     key = key_of(KIND, recipe, digests)
     with store.found_or_locked(key) as found:
-        if found is None:
+        artefact = found
+        if artefact is None:
             reranks, rows = read(groups_of(files, given), qrels)
-            store.add(key, recipe, reranks.save, reranks.facts() | {"groups": rows})
+            artefact = store.add(key, recipe, reranks.save, reranks.facts() | {"groups": rows})
     store.set_name(name, key)
-    return store.find(key)
+    return artefact
 
 
 def read(groups: Sequence[Group], qrels: Path | None = None) -> tuple[Reranks, list[Any]]:

@@ -66,7 +66,7 @@ def _groups() -> dict[str, Any]:
             "repeat": number("Repeat", min_value=1, step=1, required=True),
         },
     )  # fmt: skip
-    return corrections(guessed, edited.to_dict("records"))
+    return corrections(guessed, [dict(row) for _, row in edited.iterrows()])
 
 
 def examine(draft: Draft, name: str, groups: dict[str, Any]) -> Job:

@@ -17,14 +17,14 @@ from shuffleproof.core.rerank.effects import (
     repeat_agreement,
 )
 
-DESIGN, QUERIES = Design(orders=4, sets=2), 30
+DESIGN, QUERIES = Design(orders=4, sets=2), 16
 
 
 def test_planted_effects_lie_in_their_intervals():
     planted, runs = {"order": 0.55, "company": 0.2, "noise": 0.15}, 200
     covered = dict.fromkeys(planted, 0)
     for seed in range(runs):
-        found = effects(simulated(planted, QUERIES, seed, DESIGN), SCORE)
+        found = effects(simulated(planted, 24, seed, DESIGN), SCORE)
         for name, value in planted.items():
             covered[name] += found[name].low <= value <= found[name].high
     assert min(covered.values()) / runs >= 0.93, covered

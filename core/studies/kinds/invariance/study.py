@@ -22,6 +22,7 @@ from shuffleproof.core.progress import Progress, TimeLimitReached
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.name import FILES, Kind, RankerName
 from shuffleproof.core.rankers.outside import audit
+from shuffleproof.core.rankers.outside.file_ranker import OutsideModel
 from shuffleproof.core.rankers.theorems import theorem_of
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.manifest import Artefact
@@ -261,7 +262,7 @@ def certificate_of(  # noqa: PLR0913 (the flags of the command `certify`)
             examined, base, permutations, seed, ranker, more=additional, blocks=blocks
         )
     notes = [f"it {note}" for note in getattr(examined, "fault_notes", ())]
-    if named.head in FILES:
+    if isinstance(examined, OutsideModel):
         notes.append(examined.column_rule(base))
     return replace(card, notes=(*card.notes, *notes))
 

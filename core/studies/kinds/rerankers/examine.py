@@ -271,7 +271,7 @@ def _scores(call: Call, lists: Lists) -> dict[str, float]:
 def _values(plan: Plan, rankings: Sequence[Scored], lists: Lists) -> list[np.ndarray]:
     """Values of every ranking of all queries: measures × queries."""
     measures = [Measure.parse(text) for text in plan.measures]
-    runs = {str(at): Run("", {**of}) for at, of in enumerate(rankings)}  # type: ignore[arg-type]
+    runs = {str(at): Run("", {**of}) for at, of in enumerate(rankings)}
     if not runs:
         return []
     whole = judge_runs(lists.grades, runs)

@@ -27,7 +27,7 @@ from shuffleproof.core.rankers.name import INITIAL, Kind
 from shuffleproof.core.rankers.outside.callable_ranker import digest_of_texts
 from shuffleproof.core.rankers.outside.endpoint import EndpointRanker, calls_allowed
 from shuffleproof.core.rankers.outside.function_process import jobs_allowed
-from shuffleproof.core.rerank.calls import KIND, Call, Ranking, Rating, Reranks
+from shuffleproof.core.rerank.calls import KIND, Call, Ranking, Rating, Reranks, of_json
 from shuffleproof.core.rerank.design import Design, Input
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
@@ -230,8 +230,7 @@ class LiveCalls:
                     seconds = time.perf_counter() - start
                 stored = {**asdict(rating), "seconds": seconds}, {}
                 self.records.put(digest, *stored)
-            values = {name: tuple(value) if isinstance(value, list) else value
-                      for name, value in stored[0].items()}  # fmt: skip
+            values = of_json(stored[0])
             seconds = float(values.pop("seconds"))
             return _call(label, trial, Rating(**values), seconds)
 
