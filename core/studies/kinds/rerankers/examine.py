@@ -9,7 +9,7 @@ import numpy as np
 from shuffleproof.core.data.trec import Run
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.rankers.name import INITIAL
+from shuffleproof.core.rankers.name import INITIAL, Kind, RankerName
 from shuffleproof.core.rerank import effects
 from shuffleproof.core.rerank.calls import Call, Ranking
 from shuffleproof.core.rerank.design import (
@@ -428,6 +428,9 @@ def _faults(plan: Plan, made: Sequence[Call], lists: Lists) -> dict[str, Any]:
         for calls in (whole, _windows(made))
     )
     calls = sum(call.calls for call in made)
+    name = RankerName.of(made[0].reranker) if made else None
+    is_live = not plan.recorded and name is not None and name.kind is Kind.ENDPOINT
+    unit = "requests" if is_live else "lists"
     if plan.recorded:
         calls = len(whole) + len(of_windows - of_lists)
     tokens = _sum(call.tokens for call in answers)
@@ -438,7 +441,7 @@ def _faults(plan: Plan, made: Sequence[Call], lists: Lists) -> dict[str, Any]:
         if lists.grades.get(call.query, {}).get(name, 0) > 0 and name in call.answered
     ]
     return {
-        "calls": calls, "unit": "lists" if plan.recorded else "requests",
+        "calls": calls, "unit": unit,
         "malformed": sum(call.is_faulty for call in answers),
         **{fault: int(sum(getattr(call, fault) for call in answers))
            for fault in ("dropped", "repeated", "unknown")},

@@ -69,7 +69,7 @@ SUMMARY = (
     Column("malformed", "Malformed", tables.COUNT,
            "Answers (of windows, where recorded) that are no order of what was shown."),
     Column("calls", "Calls", tables.COUNT, "Of the unit named below."),
-    Column("calls_unit", "Unit of calls", help="Requests; of recorded answers whole lists."),
+    Column("calls_unit", "Unit of calls", help="Requests of an endpoint; else whole lists."),
     Column("seconds", "Seconds", ".1f", "Of all calls."),
     Column("tokens", "Tokens", tables.COUNT, "As the service counted them."),
     Column("price", "Price", ".4g"),
@@ -200,13 +200,17 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
 
 
 def _conventions(facts: Any) -> list[str]:
-    calls, missing = sum(row["calls"] for row in facts["faults"]), facts["missing"]
+    units: dict[str, int] = {}
+    for row in facts["faults"]:
+        units[row["unit"]] = units.get(row["unit"], 0) + row["calls"]
+    calls = [counted(count, unit.removesuffix("s")) for unit, count in units.items()]
+    missing = facts["missing"]
     share = percent(1 - missing["share"])
     lacking = (
         [f"{share} of {missing['wanted']:,} wanted calls recorded"] if missing["calls"] else []
     )
     sliding = ["order includes the sliding of windows"] if facts.get("sliding") else []
-    return [counted(calls, facts["faults"][0]["unit"].removesuffix("s")), *lacking, *sliding]
+    return [*calls, *lacking, *sliding]
 
 
 def _frame(records_of: Any, columns: Iterable[Column]) -> pd.DataFrame:
@@ -230,7 +234,8 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
         "rows": _records(rows(result)), "effects": facts["effects"], "pairs": facts["pairs"],
         "malformed": sum(row["malformed"] for row in facts["faults"]),
         "calls": sum(row["calls"] for row in facts["faults"]),
-        "calls_unit": facts["faults"][0]["unit"], "missing": missing,
+        "calls_unit": " and ".join(dict.fromkeys(row["unit"] for row in facts["faults"])),
+        "missing": missing,
         "summary_table": _records(summary(result)), "repeats": _records(repeats(result)),
         "curves": _records(curves(result)), "places": facts["places"],
     }  # fmt: skip
