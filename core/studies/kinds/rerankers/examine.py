@@ -37,7 +37,7 @@ WINDOWS = "first windows of other first stages"
 AVERAGED, RELEVANT = "orders averaged", "third with the first relevant document"
 """Curves: quality of the mean place in 1, 2, … answers, and by the place of relevant documents."""
 
-Scored = Mapping[str, Mapping[str, float]]
+ScoresByQuery = Mapping[str, Mapping[str, float]]
 """Scores of documents by query."""
 
 
@@ -167,7 +167,7 @@ class Condition:
     """
 
     trial: dict[str, Any]
-    rankings: Scored
+    rankings: ScoresByQuery
     calls: Mapping[str, Call] = field(default_factory=dict)
 
 
@@ -268,7 +268,7 @@ def _scores(call: Call, lists: Lists) -> dict[str, float]:
     return scored
 
 
-def _values(plan: Plan, rankings: Sequence[Scored], lists: Lists) -> list[np.ndarray]:
+def _values(plan: Plan, rankings: Sequence[ScoresByQuery], lists: Lists) -> list[np.ndarray]:
     """Values of every ranking of all queries: measures × queries."""
     measures = [Measure.parse(text) for text in plan.measures]
     runs = {str(at): Run("", {**of}) for at, of in enumerate(rankings)}
