@@ -87,7 +87,7 @@ def findings(job: Job) -> None:
         values = ", ".join(f"{name} {number(value)}" for name, value in result["measures"].items())
         lists = f"{result['lists']:,} of {counted(result['of'], 'list')} examined. {values}"
         examined = f"on {job.parameters['data']}: {lists}"
-    parts.sentence(f"{result['ranker']} {examined}")
+    parts.sentence(f"{result['ranker']}: {examined}")
     if not result["findings"]:
         st.success("No problems found.", icon=":material/check_circle:")
     for finding in result["findings"]:

@@ -407,11 +407,13 @@ def _repeats(made: Iterable[Call]) -> Iterator[dict[str, Any]]:
     groups: dict[tuple[str, int], list[Call]] = {}
     for call in made:
         if call.is_list:
-            groups.setdefault((call.first_stage, call.depth), []).append(call)
-    for (stage, depth), calls in groups.items():
+            # Live lists are as long as their query allows
+            depth = 0 if Input(call.first_stage).kind in KINDS else call.depth
+            groups.setdefault((call.first_stage, depth), []).append(call)
+    for (stage, _), calls in groups.items():
         repeated = [calls for calls in _by_query(calls).values() if len(calls) > 1]
         if agreement := effects.repeat_agreement(repeated):
-            count = max(map(len, repeated))
+            count, depth = max(map(len, repeated)), max(call.depth for call in calls)
             yield {"first_stage": stage, "depth": depth, "repeats": count, **agreement}
 
 
