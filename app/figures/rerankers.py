@@ -54,9 +54,7 @@ def curves(frame: pd.DataFrame, measure: str) -> go.Figure:
         measure: name of the measure.
     """
     panels = [*dict.fromkeys(frame["by"])]
-    figure = make_subplots(
-        cols=len(panels), subplot_titles=panels, horizontal_spacing=0.06, shared_yaxes=True
-    )
+    figure = make_subplots(cols=len(panels), horizontal_spacing=0.06, shared_yaxes=True)
     named: set[str] = set()
     for (by, ranker, _), rows in frame.groupby(["by", "ranker", "first_stage"], dropna=False):
         look, col = stroke(str(ranker)), panels.index(by) + 1
@@ -70,11 +68,11 @@ def curves(frame: pd.DataFrame, measure: str) -> go.Figure:
         )  # fmt: skip
         named.add(str(ranker))
     xaxes(figure, nticks=6)
-    if panels:
-        figure.layout.yaxis.title = measure
-    laid_out(figure, height=HEIGHT, showlegend=True, hovermode="closest")
-    set_properties(figure.layout, margin={"t": TOP})
-    return figure
+    for at, panel in enumerate(panels, start=1):
+        few = {"dtick": 1} if frame.loc[frame["by"] == panel, "at"].max() < 6 else {}
+        figure.update_xaxes(title=panel, col=at, **few)
+    figure.layout.yaxis.title = measure
+    return laid_out(figure, height=HEIGHT, showlegend=True, hovermode="closest")
 
 
 @plain_text

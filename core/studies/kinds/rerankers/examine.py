@@ -34,7 +34,7 @@ KINDS = {FIRST, REVERSED, IDEAL, RANDOM, TOP, SET_A, SET_B}
 """Names of inputs of the design, where recorded answers have the name of a first stage."""
 
 WINDOWS = "first windows of other first stages"
-AVERAGED, RELEVANT = "orders averaged", "third with the first relevant document"
+AVERAGED, RELEVANT = "orders averaged", "first relevant in third"
 """Curves: quality of the mean place in 1, 2, … answers, and by the place of relevant documents."""
 
 ScoresByQuery = Mapping[str, Mapping[str, float]]
