@@ -1,6 +1,5 @@
 """Rerankers behind HTTP: one call a list, or a call a window of a chat."""
 
-import os
 import threading
 from collections import Counter
 from collections.abc import Sequence
@@ -14,15 +13,14 @@ from jaxtyping import Float32
 
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
-from shuffleproof.core.errors import AnswerError, DataError, ParameterError
+from shuffleproof.core.errors import AnswerError, DataError
 from shuffleproof.core.execution.http_client import post, with_retries
-from shuffleproof.core.numerals import is_count
 from shuffleproof.core.rankers.base import Input, one_line
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.outside.apis import Target, slide
 from shuffleproof.core.rankers.outside.callable_ranker import LACKING
 from shuffleproof.core.rankers.outside.file_ranker import in_single_precision
-from shuffleproof.core.rankers.outside.function_process import jobs_allowed
+from shuffleproof.core.rankers.outside.function_process import count_allowed, jobs_allowed
 from shuffleproof.core.rerank.calls import Rating
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.words import counted
@@ -49,15 +47,8 @@ FAULTS = {
 
 
 def calls_allowed() -> int | None:
-    """Number of calls that the environment allows this process; None: no limit.
-
-    Raises:
-        ParameterError: it is no whole number from 1 on.
-    """
-    text = os.environ.get(CALLS, "").strip()
-    if text and not (is_count(text) and int(text) >= 1):
-        raise ParameterError(CALLS, text, "a whole number from 1 on")
-    return int(text) if text else None
+    """Number of calls that the environment allows this process; None: no limit."""
+    return count_allowed(CALLS)
 
 
 class Budget:

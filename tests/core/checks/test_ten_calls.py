@@ -9,6 +9,7 @@ import pytest
 from shuffleproof.core.checks import call_faults, selftest, ten_calls
 from shuffleproof.core.checks.ten_calls import MOST_CALLS, examine_endpoint
 from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.data.layout import SAMPLE_TEXTS
 from shuffleproof.core.progress import run_to_end
 from tests.core.aggregate.test_judges import served
 
@@ -141,28 +142,10 @@ def test_the_command_needs_no_data_and_names_the_calls(capsys):
     assert "call 1 (query built-in 1, its list)" in capsys.readouterr().out
 
 
-@pytest.fixture(scope="module")
-def texts(tmp_path_factory):
-    """Flags of a data set with texts."""
-    folder = tmp_path_factory.mktemp("texts")
-    words = [sentence.replace(",", "").split() for sentence in ten_calls.SENTENCES]
-    lines, documents, queries = [], ["document,text"], ["query,text"]
-    for query in range(60):
-        queries.append(f"q{query},{' '.join(words[query % 18][:3])}")
-        for at in range(10):
-            lines.append(f"{int(at < 3)} qid:q{query} 1:{at * 7 % 10} #docid = d{query}_{at}")
-            text = " ".join([*words[(query + at) % 18], str(at)])
-            documents.append(f"d{query}_{at},{text}")
-    for name, content in (("t.txt", lines), ("d.csv", documents), ("q.csv", queries)):
-        (folder / name).write_text("\n".join(content) + "\n")
-    store = ["--store", str(folder / "store")]
-    added = ["--texts", f"{folder}/d.csv", "--query-texts", f"{folder}/q.csv"]
-    assert main(["ingest", f"{folder}/t.txt", "--name", "mine", *added, *store]) == 0
-    return ["--data", "mine", "--initial", "file-order", *store]
-
-
-def test_certificates_and_studies_state_faults_of_answers(texts, capsys):
-    few = ["--queries", "4", "--jobs", "4", *texts, "--json"]
+def test_certificates_and_studies_state_faults_of_answers(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("SHUFFLEPROOF_FUNCTION_JOBS", "1")  # --jobs sets it
+    data = ["--data", SAMPLE_TEXTS, "--initial", "file-order", "--store", str(tmp_path)]
+    few = ["--queries", "4", "--jobs", "4", *data, "--json"]
     toy = Toy(ZOO["five results"][0])
     with served(toy) as address:
         name = f"cohere:{address}"
