@@ -199,10 +199,17 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
         yield Details("Notes on the data", notes)
 
 
-def _conventions(facts: Any) -> list[str]:
+def _calls(facts: Any) -> dict[str, int]:
+    """Number of calls by their unit; studies from before the units counted lists."""
     units: dict[str, int] = {}
     for row in facts["faults"]:
-        units[row["unit"]] = units.get(row["unit"], 0) + row["calls"]
+        unit = row.get("unit", "lists")
+        units[unit] = units.get(unit, 0) + row["calls"]
+    return units
+
+
+def _conventions(facts: Any) -> list[str]:
+    units = _calls(facts)
     calls = [counted(count, unit.removesuffix("s")) for unit, count in units.items()]
     missing = facts["missing"]
     share = percent(1 - missing["share"])
@@ -233,9 +240,8 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     return {
         "rows": _records(rows(result)), "effects": facts["effects"], "pairs": facts["pairs"],
         "malformed": sum(row["malformed"] for row in facts["faults"]),
-        "calls": sum(row["calls"] for row in facts["faults"]),
-        "calls_unit": " and ".join(dict.fromkeys(row["unit"] for row in facts["faults"])),
-        "missing": missing,
+        "calls": sum(_calls(facts).values()), "calls_unit": " and ".join(_calls(facts)),
+        "missing": missing, "faults": facts["faults"],
         "summary_table": _records(summary(result)), "repeats": _records(repeats(result)),
         "curves": _records(curves(result)), "places": facts["places"],
     }  # fmt: skip
@@ -350,7 +356,7 @@ def curves(result: StudyResult) -> pd.DataFrame:
                 }
                 for row in group.sort_values("depth").to_dict("records")
             ]  # fmt: skip
-    return _frame([*found, *result.facts["curves"]], CURVES)
+    return _frame([*found, *result.facts.get("curves", ())], CURVES)
 
 
 def summary(result: StudyResult) -> pd.DataFrame:
@@ -380,7 +386,7 @@ def summary(result: StudyResult) -> pd.DataFrame:
             "worst_input": len(mine) and _input_in_words(worst["first_stage"], worst["depth"]),
             "worst": worst["mean"] if len(mine) else np.nan,
             **{effect: row[effect]["value"] for effect in EFFECT_NAMES}, **of["pairs"][name],
-            **faults, "calls_unit": faults["unit"], "unit": row["order"]["unit"],
+            **faults, "calls_unit": faults.get("unit", "lists"), "unit": row["order"]["unit"],
             "seconds": of[CALL_SECONDS].get(name, {}).get("seconds"),
         })  # fmt: skip
     return _frame(found, SUMMARY)
