@@ -7,6 +7,9 @@ from shuffleproof.core.cli.open import store_of
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.parameters import parts_of
 from shuffleproof.core.rerank import reading
+from shuffleproof.core.words import counted
+
+SIZES = {"lists": "list", "windows": "window", "queries": "query"}
 
 
 def ingest(arguments: argparse.Namespace) -> Answer:
@@ -19,7 +22,7 @@ def ingest(arguments: argparse.Namespace) -> Answer:
     )
     facts = dict(artefact.facts)
     answer = {"name": arguments.name, "key": str(artefact.key), **facts}
-    sizes = f"{facts['lists']:,} lists, {facts['windows']:,} windows, {facts['queries']:,} queries"
+    sizes = ", ".join(counted(facts[name], one) for name, one in SIZES.items())
     lines = [
         table(facts["groups"]),
         f"{arguments.name}: {sizes}. {' '.join(facts['notes'])}".rstrip(),
