@@ -50,6 +50,7 @@ PICTURES: Mapping[str, Callable[..., go.Figure]] = {
     "sparsity": retrieval.sparsity_curves,
     "cards": card.cards,
     "places": rerankers.places,
+    "reranker curves": rerankers.curves,
     "slots": rerankers.slots,
 }
 """Functions from a picture's facts to its figure, by name."""

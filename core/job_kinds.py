@@ -21,7 +21,7 @@ from shuffleproof.core.execution.jobs import Jobs
 from shuffleproof.core.library import uploads
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.store.manifest import Artefact
@@ -212,18 +212,22 @@ def tune(  # noqa: PLR0913 (a job's parameters are its keywords)
 
 
 def doctor(scope: Scope, *, ranker: str) -> Reports:
-    """Examine a ranker on the test lists; the result has its findings."""
-    from shuffleproof.core.checks.doctor import diagnose  # noqa: PLC0415 (only who works pays for it)
+    """Examine a ranker on the test lists, or an endpoint; the result has its findings."""
+    from shuffleproof.core.checks import rankers, ten_calls  # noqa: PLC0415 (only who works pays for it)
 
-    bench = yield from scope.open_workbench()
-    found = yield from bench.identified(RankerName.parse(ranker))
-    diagnosis = yield from diagnose(found.ranker, bench.test_lists())
+    name, digest = RankerName.parse(ranker), "unstored"
+    if name.kind is Kind.ENDPOINT:
+        diagnosis = yield from ten_calls.examine_endpoint(ranker)
+    else:
+        bench = yield from scope.open_workbench()
+        diagnosis = yield from rankers.examine_ranker(bench, ranker, bench.test_lists())
+        digest = (yield from bench.identified(name)).digest
     findings = [
         {"code": one.code, "severity": one.severity, "message": one.message, "where": one.where}
         for one in diagnosis.findings
     ]
     told = diagnosis.plain() | {"ranker": ranker, "findings": findings}
-    return {"artefact": f"ranker-{found.digest}"} | told
+    return {"artefact": f"ranker-{digest}"} | told
 
 
 def judge(  # noqa: PLR0913 (a job's parameters are its keywords)
@@ -286,17 +290,20 @@ def runs(store: Store, *, upload: str, name: str, measures: Sequence[str] = ()) 
     return answer(artefact)
 
 
-def reranks(store: Store, *, upload: str, name: str) -> Reports:
+def reranks(
+    store: Store, *, upload: str, name: str, groups: Mapping[str, Any] | None = None
+) -> Reports:
     """Store the recorded answers of an upload under a name, and examine them.
 
-    One file of the upload lies in its folder `qrels`, any number in `runs`.
+    One file of the upload lies in its folder `qrels`, any number in `runs`. `groups` are corrected
+    ones by file.
     """
-    from shuffleproof.core.rerank.store import ingest as read  # noqa: PLC0415 (only who works pays for it)
+    from shuffleproof.core.rerank.reading import ingest as read  # noqa: PLC0415 (only who works pays for it)
     from shuffleproof.core.studies.kinds.rerankers.question import Rerankers  # noqa: PLC0415 (likewise)
 
     with _files_of(store, upload, once=True) as folder:
         (qrels,) = sorted((folder / QRELS).iterdir())
-        recorded, _ = read(sorted((folder / RUNS).iterdir()), name, store, qrels)
+        recorded = read(sorted((folder / RUNS).iterdir()), name, store, qrels, groups)
         studied = yield from Rerankers().study(Scope(store, name))
     return answer(studied, recorded)
 

@@ -1,4 +1,4 @@
-"""Positions at which documents were shown and answered, and the value that each position adds."""
+"""Pictures of rerankers: positions shown and answered, value of a slot, quality by depth."""
 
 import numpy as np
 import pandas as pd
@@ -43,6 +43,36 @@ def places(frame: pd.DataFrame) -> go.Figure:
     laid_out(figure, height=HEIGHT, showlegend=False, hovermode="closest")
     set_properties(figure.layout, margin={"t": TOP})
     return figure
+
+
+@plain_text
+def curves(frame: pd.DataFrame, measure: str) -> go.Figure:
+    """Quality by depth, by the number of averaged orders, and by the slot of relevant documents.
+
+    Args:
+        frame: one row per point: ranker, first_stage, by (the panel), at and mean.
+        measure: name of the measure.
+    """
+    panels = [*dict.fromkeys(frame["by"])]
+    figure = make_subplots(cols=len(panels), horizontal_spacing=0.06, shared_yaxes=True)
+    named: set[str] = set()
+    for (by, ranker, _), rows in frame.groupby(["by", "ranker", "first_stage"], dropna=False):
+        look, col = stroke(str(ranker)), panels.index(by) + 1
+        stages = rows["first_stage"].dropna()
+        figure.add_scatter(
+            x=rows["at"], y=rows["mean"], mode="lines+markers", name=ranker, col=col, row=1,
+            legendgroup=ranker, showlegend=ranker not in named, line={"color": look.color},
+            marker={"symbol": look.shape}, customdata=[[stage] for stage in stages] or None,
+            hovertemplate="%{x}: %{y:.3f}" + ", %{customdata[0]}" * bool(len(stages))
+            + "<extra>%{fullData.name}</extra>",
+        )  # fmt: skip
+        named.add(str(ranker))
+    xaxes(figure, nticks=6)
+    for at, panel in enumerate(panels, start=1):
+        few = {"dtick": 1} if frame.loc[frame["by"] == panel, "at"].max() < 6 else {}
+        figure.update_xaxes(title=panel, col=at, **few)
+    figure.layout.yaxis.title = measure
+    return laid_out(figure, height=HEIGHT, showlegend=True, hovermode="closest")
 
 
 @plain_text

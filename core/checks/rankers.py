@@ -27,7 +27,7 @@ def examine_ranker(
     """
     parsed = RankerName.parse(name)
     if parsed.kind is Kind.ENDPOINT:
-        return (yield from examine_endpoint(name, lists))
+        return (yield from examine_endpoint(name))
     try:
         identified = yield from bench.identified(parsed)
     except AnswerError as error:  # scores in a file

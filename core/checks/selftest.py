@@ -18,8 +18,8 @@ from shuffleproof.core.data.doctor import Finding
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.progress import Progress, run_to_end
-from shuffleproof.core.rankers.outside.apis import Rating, Target
-from shuffleproof.core.rerank.calls import Call
+from shuffleproof.core.rankers.outside.apis import Target
+from shuffleproof.core.rerank.calls import Call, Rating
 from shuffleproof.core.rerank.design import Design
 from shuffleproof.core.rerank.effects import SCORE, Answers, effects
 from shuffleproof.core.seeds import generator
@@ -212,7 +212,8 @@ PLANTED: Mapping[str, Mapping[str, float]] = {
 }
 """Sizes of effects in simulated calls: contrast of first and last slot, standard deviations."""
 
-SIMULATED, DOCUMENTS, SURE = 40, 12, 0.001
+SIMULATED, SURE = 40, 0.001
+"""Queries, and level of the tests of absent effects."""
 
 
 def _effects(seed: int) -> Iterator[Check]:
@@ -221,8 +222,7 @@ def _effects(seed: int) -> Iterator[Check]:
     Intervals count twice as wide, and the level is .001, so that other seeds pass too.
     """
     for name, sizes in PLANTED.items():
-        calls = [_simulated(sizes, str(query), seed) for query in range(SIMULATED)]
-        found = effects(calls, SCORE)
+        found = effects(simulated(sizes, SIMULATED, seed), SCORE)
         planted = {effect: sizes.get(effect, 0.0) for effect in found}
         passed = all(
             abs(found[effect].value - size) <= found[effect].high - found[effect].low + 1e-9
@@ -237,23 +237,39 @@ def _effects(seed: int) -> Iterator[Check]:
         yield Check("study rerankers", name, expected, verdict, passed)
 
 
-def _simulated(sizes: Mapping[str, float], query: str, seed: int) -> Answers:
-    """Answers of a query to the inputs of the usual design, with planted effects."""
-    chance = generator(seed, "selftest", "calls", query, *sizes)
-    names = [f"d{at}" for at in range(DOCUMENTS)]
-    documents = dict(zip(names, chance.normal(size=DOCUMENTS), strict=True))
-    design, answers = Design(), {}
-    for given in design.inputs(DOCUMENTS):
-        shown = design.documents(given, query, names, {})
-        size = len(shown)
-        values = np.array([documents[name] for name in shown])
-        values += sizes.get("order", 0.0) * (1 - np.arange(size) / max(size - 1, 1))
-        # A set has the same effect on a document in every order
-        company = generator(seed, "selftest", "company", query, *sorted(shown))
-        by_name = dict(zip(sorted(shown), company.normal(size=size), strict=True))
-        values += sizes.get("company", 0.0) * np.array([by_name[name] for name in shown])
-        values += sizes.get("noise", 0.0) * chance.normal(size=size)
-        order = np.argsort(-values)
-        scores = tuple(values[order].tolist())
-        answers[given] = Call("", query, shown, tuple(shown[at] for at in order), scores)
-    return answers
+def simulated(
+    sizes: Mapping[str, float],
+    queries: int,
+    seed: int,
+    design: Design | None = None,
+    size: int = 12,
+) -> Sequence[Answers]:
+    """Answers to the inputs of a design, by query, with planted effects.
+
+    Args:
+        sizes: of order (first slot less last one), company and noise (standard deviations).
+        queries: number of queries.
+        seed: of all draws.
+        design: None: the usual one.
+        size: documents of a list.
+    """
+    names, design, by_query = [f"d{at}" for at in range(size)], design or Design(), []
+    for query in range(queries):
+        chance = generator(seed, "selftest", "calls", str(query), *sizes)
+        documents = dict(zip(names, chance.normal(size=size), strict=True))
+        answers, of_sets = {}, dict[frozenset[str], dict[str, float]]()
+        for given in design.inputs(size):
+            shown = design.documents(given, str(query), names, {})
+            # A set has the same effect on a document in every order
+            drawn = dict(zip(sorted(shown), chance.normal(size=len(shown)).tolist(), strict=True))
+            company = of_sets.setdefault(frozenset(shown), drawn)
+            values = np.array([
+                documents[name] + sizes.get("company", 0.0) * company[name]
+                + sizes.get("order", 0.0) * (1 - slot / max(len(shown) - 1, 1))
+                for slot, name in enumerate(shown)
+            ]) + sizes.get("noise", 0.0) * chance.normal(size=len(shown))  # fmt: skip
+            order = np.argsort(-values).tolist()
+            rating = Rating.of(order, len(shown), values[order].tolist())
+            answers[given] = Call.of_rating(rating, str(query), shown)
+        by_query.append(answers)
+    return by_query

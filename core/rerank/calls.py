@@ -5,22 +5,102 @@ or one window of it. Files hold one call a line, as JSON.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from shuffleproof.core.data.letor.write import whole_file
 from shuffleproof.core.errors import ArtefactError, DataError
-from shuffleproof.core.store.artefacts import Store
-from shuffleproof.core.store.keys import ArtefactKey
-from shuffleproof.core.store.manifest import Artefact
 
 KIND = "reranks"
 CALLS, ABOUT = "calls.jsonl", "about.json"
 
 Ranking = tuple[str, ...]
 """Ids of documents, the first one shown or the best one first."""
+
+
+@dataclass(frozen=True)
+class Rating:
+    """Answer of a reranker to one list. Nothing is repaired: what is wrong is counted.
+
+    Attributes:
+        order: places of the documents, in the order answered; each place at most once.
+        scores: of `order`; empty if the answer is only an order.
+        dropped: documents without an answer.
+        repeated: documents that were named again.
+        unknown: names of documents that were not shown.
+        malformed: text of an answer without any usable part; empty for others.
+        tokens: that the service counted; None: it does not say.
+        calls: requests that it took, one a window.
+    """
+
+    order: tuple[int, ...] = ()
+    scores: tuple[float, ...] = ()
+    dropped: int = 0
+    repeated: int = 0
+    unknown: int = 0
+    malformed: str = ""
+    tokens: int | None = None
+    calls: int = 1
+
+    @classmethod
+    def of(
+        cls,
+        places: Sequence[int | None],
+        documents: int,
+        scores: Sequence[float] = (),
+        said: Any = "",
+        tokens: int | None = None,
+    ) -> "Rating":
+        """Rating of an answer.
+
+        Args:
+            places: named, the best first; None: of no document.
+            documents: that were shown.
+            scores: of `places`, or none.
+            said: the answer, for messages.
+            tokens: as the attribute.
+
+        >>> rating = Rating.of([1, 8, 1, 0], 3)
+        >>> rating.order, rating.faults
+        ((1, 0), {'dropped': 1, 'repeated': 1, 'unknown': 1})
+        """
+        inside = [
+            at for at, place in enumerate(places) if place is not None and 0 <= place < documents
+        ]
+        first: dict[Any, int] = {places[at]: at for at in reversed(inside)}
+        order: tuple[Any, ...] = tuple(places[at] for at in inside if first[places[at]] == at)
+        if not order and documents:
+            return cls(malformed=as_one_line(said), tokens=tokens)
+        return cls(
+            order, tuple(float(scores[first[place]]) for place in order if scores),
+            documents - len(order), len(inside) - len(order), len(places) - len(inside),
+            tokens=tokens,
+        )  # fmt: skip
+
+    @property
+    def faults(self) -> dict[str, int]:
+        """Faults by name, without those that did not occur."""
+        counts = {
+            "malformed": int(bool(self.malformed)), "dropped": self.dropped,
+            "repeated": self.repeated, "unknown": self.unknown,
+        }  # fmt: skip
+        return {name: count for name, count in counts.items() if count}
+
+    def values(self, documents: int) -> list[float]:
+        """Scores by place; without scores minus the rank; −∞ for a document without an answer."""
+        values = [-math.inf] * documents
+        scores = self.scores or tuple(-float(rank) for rank in range(len(self.order)))
+        for place, score in zip(self.order, scores, strict=True):
+            values[place] = score
+        return values
+
+
+def as_one_line(answer: Any) -> str:
+    """Start of an answer that cannot be read."""
+    return " ".join(str(answer).split())[:200] or "an empty answer"
 
 
 @dataclass(frozen=True)
@@ -61,6 +141,18 @@ class Call:
     tokens: int | None = None
     calls: int = 1
 
+    @classmethod
+    def of_rating(
+        cls, rating: Rating, query: str, shown: Ranking, reranker: str = "", **more: Any
+    ) -> "Call":
+        """Call with a rating of the list shown; `more` are further fields."""
+        answered = tuple(shown[place] for place in rating.order)
+        return cls(
+            reranker, query, shown, answered, rating.scores, repeated=rating.repeated,
+            unknown=rating.unknown, malformed=bool(rating.malformed),
+            **{"tokens": rating.tokens, "calls": rating.calls} | more,
+        )  # fmt: skip
+
     @property
     def dropped(self) -> int:
         """Documents that were shown and not answered."""
@@ -77,13 +169,9 @@ class Call:
         return bool(self.malformed or self.dropped or self.repeated or self.unknown)
 
     def plain(self) -> dict[str, Any]:
-        """JSON values, without defaults."""
-        defaults = {field.name: field.default for field in fields(self)}
-        return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in asdict(self).items()
-            if value != defaults[name]
-        }
+        """Values for JSON, without defaults."""
+        values = ((field, getattr(self, field.name)) for field in fields(self))
+        return {field.name: value for field, value in values if value != field.default}
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "Call":
@@ -93,29 +181,33 @@ class Call:
             KeyError, TypeError: a field is missing.
         """
         known = {field.name for field in fields(cls)}
-        given: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in values.items()
-            if name in known
-        }
-        return cls(**given)
+        return cls(**of_json({name: one for name, one in values.items() if name in known}))
+
+
+def of_json(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of JSON, with tuples for lists."""
+    return {name: tuple(one) if isinstance(one, list) else one for name, one in values.items()}
 
 
 @dataclass(frozen=True)
 class Reranks:
-    """Calls of rerankers with their first stages and judgments.
+    """Calls of rerankers with their first stages, judgments and texts.
 
     Attributes:
         calls: in the order read.
         first_stages: by name and query, the ranking.
         grades: by query and document; empty: there are no judgments.
         notes: on reading, in sentences.
+        texts: of documents, as far as the files have them.
+        query_texts: of queries, likewise.
     """
 
     calls: tuple[Call, ...]
     first_stages: Mapping[str, Mapping[str, Ranking]] = field(default_factory=dict)
     grades: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)
+    query_texts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def rerankers(self) -> tuple[str, ...]:
@@ -128,81 +220,38 @@ class Reranks:
         named = {call.query for call in self.calls}
         return tuple(sorted(named & self.grades.keys() if self.grades else named))
 
+    def facts(self) -> dict[str, Any]:
+        """Facts of the stored answers."""
+        windows = sum(not call.is_list for call in self.calls)
+        return {
+            "queries": len(self.queries), "rerankers": list(self.rerankers),
+            "lists": len(self.calls) - windows, "windows": windows, "judged": bool(self.grades),
+            "notes": list(self.notes),
+        }  # fmt: skip
 
-def save(reranks: Reranks, directory: Path) -> None:
-    """Write calls, first stages and judgments into an empty folder."""
-    with whole_file(directory / CALLS) as file:
-        for call in reranks.calls:
-            file.write(f"{json.dumps(call.plain(), ensure_ascii=False)}\n".encode())
-    about = {
-        "first_stages": {
-            name: {query: list(ranking) for query, ranking in stage.items()}
-            for name, stage in reranks.first_stages.items()
-        },
-        "grades": reranks.grades,
-        "notes": list(reranks.notes),
-    }
-    with whole_file(directory / ABOUT) as file:
-        file.write(json.dumps(about, ensure_ascii=False).encode())
+    def save(self, directory: Path) -> None:
+        """Write calls, and everything else, into an empty folder."""
+        with whole_file(directory / CALLS) as file:
+            for call in self.calls:
+                file.write(f"{json.dumps(call.plain(), ensure_ascii=False)}\n".encode())
+        about = {name: value for name, value in vars(self).items() if name != "calls"}
+        with whole_file(directory / ABOUT) as file:
+            file.write(json.dumps(about, ensure_ascii=False).encode())
 
+    @classmethod
+    def open(cls, directory: Path) -> "Reranks":
+        """Open what `save` wrote.
 
-def open_(directory: Path) -> Reranks:
-    """Open what `save` wrote.
-
-    Raises:
-        ArtefactError: it is damaged.
-    """
-    try:
-        about = json.loads((directory / ABOUT).read_text(encoding="utf-8"))
-        first_stages = {
-            name: {query: tuple(ranking) for query, ranking in stage.items()}
-            for name, stage in about["first_stages"].items()
-        }
-        return Reranks(
-            tuple(read_lines(directory / CALLS)), first_stages, about["grades"],
-            tuple(about["notes"]),
-        )  # fmt: skip
-    except (DataError, OSError, ValueError, LookupError, TypeError) as error:
-        remedy = "Ingest its files again."
-        raise ArtefactError(directory.name, f"is damaged ({error})", remedy) from error
-
-
-def read_lines(path: Path) -> Iterator[Call]:
-    """Calls of a file of JSON lines.
-
-    Raises:
-        OSError, ValueError, KeyError, TypeError: it is no such file.
-    """
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            yield Call.of(json.loads(line))
-
-
-def add(reranks: Reranks, key: ArtefactKey, recipe: Mapping[str, Any], store: Store) -> Artefact:
-    """Store calls under a key."""
-    facts = {
-        "queries": len(reranks.queries),
-        "rerankers": list(reranks.rerankers),
-        "lists": sum(call.is_list for call in reranks.calls),
-        "windows": sum(not call.is_list for call in reranks.calls),
-        "judged": bool(reranks.grades),
-        "notes": list(reranks.notes),
-    }
-    return store.add(key, recipe, lambda target: save(reranks, target), facts)
-
-
-def find(name: str, store: Store) -> Reranks:
-    """Calls that a name or a key means.
-
-    Raises:
-        ArtefactError: nothing of that name, or it is damaged.
-    """
-    return open_(store.resolve(name, KIND).path)
-
-
-def by_input(calls: Sequence[Call]) -> dict[tuple[str, str, Ranking], list[Call]]:
-    """Calls by reranker, query and order shown."""
-    found: dict[tuple[str, str, Ranking], list[Call]] = {}
-    for call in calls:
-        found.setdefault((call.reranker, call.query, call.shown), []).append(call)
-    return found
+        Raises:
+            ArtefactError: it is damaged.
+        """
+        try:
+            about = json.loads((directory / ABOUT).read_text(encoding="utf-8"))
+            about["notes"] = tuple(about["notes"])
+            for stage in about["first_stages"].values():
+                stage.update({query: tuple(ranking) for query, ranking in stage.items()})
+            with (directory / CALLS).open(encoding="utf-8") as lines:
+                return cls(tuple(Call.of(json.loads(line)) for line in lines), **about)
+        except (DataError, OSError, ValueError, LookupError, TypeError) as error:
+            remedy = "Ingest its files again."
+            raise ArtefactError(directory.name, f"is damaged ({error})", remedy) from error

@@ -21,6 +21,9 @@ SET_A, SET_B, TOP = "set A", "set B", "top"
 DEPTHS = (5, 10, 20, 50)
 """Lengths of shortened lists, as far as the list is longer."""
 
+LONG = max(DEPTHS) + 1
+"""Documents of a list that gets all inputs."""
+
 
 @dataclass(frozen=True)
 class Input:

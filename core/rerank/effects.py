@@ -11,20 +11,22 @@ sets, and of the same input again. Intervals are over queries (95 %, Student's t
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
-from scipy import stats
+from scipy.special import stdtr
 
-from shuffleproof.core.metrics.significance import holm
+from shuffleproof.core.metrics.significance import holm, paired_t, student, t_interval
 from shuffleproof.core.rerank.calls import Call
 from shuffleproof.core.rerank.design import FIRST, RANDOM, SET_A, SET_B, Input
 
-LEVEL = 0.95
 SCORE, PLACE = "score", "place in the list"
 """Units of values."""
+
+
+NAN = float("nan")
 
 
 @dataclass(frozen=True)
@@ -35,24 +37,17 @@ class Effect:
         value: estimate; NaN: the calls do not show it.
         low: of the 95 % interval.
         high: of the 95 % interval.
-        p: that there is none, adjusted by Holm over order and company; NaN for noise.
+        p: that there is none; NaN for noise.
         n: queries.
         unit: SCORE or PLACE.
     """
 
-    value: float = float("nan")
-    low: float = float("nan")
-    high: float = float("nan")
-    p: float = float("nan")
+    value: float = NAN
+    low: float = NAN
+    high: float = NAN
+    p: float = NAN
     n: int = 0
     unit: str = SCORE
-
-    def plain(self) -> dict[str, Any]:
-        """JSON values; null for what is not known."""
-        return {
-            name: None if isinstance(value, float) and np.isnan(value) else value
-            for name, value in vars(self).items()
-        }
 
 
 Answers = Mapping[Input, Call]
@@ -83,31 +78,24 @@ def values_of(call: Call, unit: str, among: Sequence[str] | None = None) -> dict
     return {name: 1 - rank / last for rank, name in enumerate(kept)}
 
 
-def effects(by_query: Sequence[Answers], unit: str) -> dict[str, Effect]:
-    """Effects by name: order, company, noise.
+def effects(
+    by_query: Sequence[Answers], unit: str, order: Effect | None = None
+) -> dict[str, Effect]:
+    """Effects by name: order, company, noise; p of order and company are adjusted by Holm.
 
     Args:
         by_query: of each query the answers by input.
         unit: of the values.
+        order: the effect of order before this adjustment; None: that of random orders.
     """
-    noise = np.array([_noise(answers, unit) for answers in by_query])
-    company = np.array([_company(answers, unit) for answers in by_query])
-    order, p_order = slot_contrast([_random(answers) for answers in by_query], unit)
-    of_company, p_company = _deviation(company)
-    adjusted = np.array([p_order, p_company])
-    known = ~np.isnan(adjusted)
-    if known.any():
-        adjusted[known] = holm(adjusted[known])
-    of_noise, _ = _deviation(noise)
+    order = order or slots([_random(answers) for answers in by_query], unit)[0]
+    company = _deviation([_company(answers, unit) for answers in by_query], unit)
+    noise = _deviation([_noise(answers, unit) for answers in by_query], unit)
+    p_order, p_company = holm(np.array([order.p, company.p])).tolist()
     return {
-        "order": Effect(*order, float(adjusted[0]), _count(by_query, RANDOM), unit),
-        "company": Effect(*of_company, float(adjusted[1]), int((~np.isnan(company)).sum()), unit),
-        "noise": Effect(*of_noise, float("nan"), int((~np.isnan(noise)).sum()), unit),
-    }
-
-
-def _count(by_query: Sequence[Answers], kind: str) -> int:
-    return sum(any(given.kind == kind for given in answers) for answers in by_query)
+        "order": replace(order, p=p_order), "company": replace(company, p=p_company),
+        "noise": replace(noise, p=NAN),
+    }  # fmt: skip
 
 
 def _random(answers: Answers) -> list[Call]:
@@ -124,11 +112,11 @@ def _noise(answers: Answers, unit: str, among: Sequence[str] | None = None) -> f
     """
     calls = [call for given, call in answers.items() if given.kind == FIRST and call.answered]
     if len(calls) < 2:
-        return float("nan")
+        return NAN
     tables = [values_of(call, unit, among) for call in calls]
     common = set.intersection(*map(set, tables)) & set(among or tables[0])
     table = np.array([[values[name] for name in sorted(common)] for values in tables])
-    return float(table.var(axis=0, ddof=1).mean()) if common else float("nan")
+    return float(table.var(axis=0, ddof=1).mean()) if common else NAN
 
 
 def _company(answers: Answers, unit: str) -> float:
@@ -147,88 +135,61 @@ def _company(answers: Answers, unit: str) -> float:
         squares = [(here[name] - there[name]) ** 2 / 2 for name in common]
         if squares:
             excess.append(float(np.mean(squares)) - _noise(answers, unit, common))
-    return float(np.mean(excess)) if excess else float("nan")
+    return float(np.mean(excess)) if excess else NAN
 
 
-def _deviation(
-    variances: Float64[np.ndarray, " queries"],
-) -> tuple[tuple[float, float, float], float]:
-    """Standard deviation of mean variances with its interval, and p that it is 0."""
-    known = variances[~np.isnan(variances)]
+def _deviation(variances: Sequence[float], unit: str) -> Effect:
+    """Standard deviation of a mean variance, with its interval and p (one-sided) that it is 0."""
+    known = np.array(variances)
+    known = known[~np.isnan(known)]
     if len(known) < 2:
-        return (float("nan"),) * 3, float("nan")
-    mean, error = float(known.mean()), float(known.std(ddof=1)) / len(known) ** 0.5
-    step = float(stats.t.ppf((1 + LEVEL) / 2, len(known) - 1)) * error
-    ends = (mean, mean - step, mean + step)
-    p = 1.0 if mean == 0 else 0.0 if not error else float(stats.t.sf(mean / error, len(known) - 1))
+        return Effect(n=len(known), unit=unit)
+    p = paired_t(known, np.zeros_like(known)).p_value / 2
+    ends = (known.mean(), *t_interval(known))
     value, low, high = (float(np.sqrt(max(end, 0.0))) for end in ends)
-    return (value, low, high), p
+    p = 1.0 if ends[0] == 0 else p if ends[0] > 0 else 1 - p
+    return Effect(value, low, high, p, len(known), unit)
 
 
-def slot_contrast(
-    by_query: Sequence[Sequence[Call]], unit: str
-) -> tuple[tuple[float, float, float], float]:
-    """Value in the first slot minus value in the last one, and p that they are equal.
+def slots(by_query: Sequence[Sequence[Call]], unit: str) -> tuple[Effect, list[float]]:
+    """Value in the first slot minus value in the last one, and the value of each slot.
 
     Least squares with a fixed effect for each document; the interval is that of clusters (queries).
+    Values of slots are less their mean; none: the calls do not show them.
 
     Args:
         by_query: calls that show the same documents in other slots; lists of the most frequent
             length count.
         unit: of the values.
     """
-    solved = _solved_slots(by_query, unit)
-    if solved is None:
-        return (float("nan"),) * 3, float("nan")
-    inverse, right, parts = solved
-    slopes = inverse @ right
-    contrast = inverse[0] - inverse[-1]
+    shown = sum(any(call.answered for call in calls) for calls in by_query)
+    lengths = [len(call.shown) for calls in by_query for call in calls]
+    last = max(set(lengths), key=lengths.count) if lengths else 0
+    of_queries = (
+        _normal_equations([call for call in calls if len(call.shown) == last], last, unit)
+        for calls in by_query
+    )
+    parts = [part for part in of_queries if part is not None]
+    if last < 2 or len(parts) < 3:
+        return Effect(n=shown, unit=unit), []
+    matrix, right = (np.sum(side, axis=0) for side in zip(*parts, strict=True))
+    if np.linalg.matrix_rank(matrix) < last - 1:  # a slot that no document left or reached
+        return Effect(n=shown, unit=unit), []
+    inverse = np.linalg.pinv(matrix)
+    slopes, contrast = inverse @ right, inverse[0] - inverse[-1]
     influence = np.array([contrast @ (part[1] - part[0] @ slopes) for part in parts])
     value, count = float(slopes[0] - slopes[-1]), len(influence)
     error = float(np.sqrt((influence**2).sum() * count / (count - 1)))
     scale = max(float(np.abs(right).max()), abs(value), 1e-300)
     if error < 1e-9 * scale:  # rounding of sums
-        error = 0.0
-        value = 0.0 if abs(value) < 1e-9 * scale else value
-    step = float(stats.t.ppf((1 + LEVEL) / 2, count - 1)) * error
-    p = float(2 * stats.t.sf(abs(value) / error, count - 1)) if error else float(value == 0)
-    return (value, value - step, value + step), p
-
-
-def slot_curve(by_query: Sequence[Sequence[Call]], unit: str) -> list[float]:
-    """Value of each slot minus the mean over slots, estimated as in `slot_contrast`.
-
-    Empty: the calls do not show it.
-    """
-    solved = _solved_slots(by_query, unit)
-    if solved is None:
-        return []
-    inverse, right, _ = solved
-    slopes = inverse @ right
-    return (slopes - slopes.mean()).round(6).tolist()
+        error, value = 0.0, 0.0 if abs(value) < 1e-9 * scale else value
+    p = float(2 * stdtr(count - 1, -abs(value) / error)) if error else float(value == 0)
+    curve = (slopes - slopes.mean()).round(6).tolist()
+    return Effect(value, *student(value, error, count - 1), p, shown, unit), curve
 
 
 Equations = tuple[np.ndarray, np.ndarray]
 """Matrix and right side of least squares."""
-
-
-def _solved_slots(
-    by_query: Sequence[Sequence[Call]], unit: str
-) -> tuple[np.ndarray, np.ndarray, list[Equations]] | None:
-    """Inverse of the matrix, right side, and the equations of each query; None: too few calls."""
-    lengths = [len(call.shown) for calls in by_query for call in calls]
-    slots = max(set(lengths), key=lengths.count) if lengths else 0
-    of_queries = (
-        _normal_equations([call for call in calls if len(call.shown) == slots], slots, unit)
-        for calls in by_query
-    )
-    parts = [part for part in of_queries if part is not None]
-    if slots < 2 or len(parts) < 3:
-        return None
-    matrix, right = (np.sum(side, axis=0) for side in zip(*parts, strict=True))
-    if np.linalg.matrix_rank(matrix) < slots - 1:  # a slot that no document left or reached
-        return None
-    return np.linalg.pinv(matrix), right, parts
 
 
 def _normal_equations(calls: Sequence[Call], slots: int, unit: str) -> Equations | None:
@@ -263,7 +224,7 @@ def variance_split(by_query: Sequence[Answers], unit: str) -> list[dict[str, flo
         noise, company = _noise(answers, unit), _company(answers, unit)
         tables = [values_of(call, unit) for call in _random(answers)]
         common = sorted(set.intersection(*map(set, tables))) if len(tables) > 1 else []
-        order, documents = float("nan"), float("nan")
+        order, documents = NAN, NAN
         if common:
             table = np.array([[values[name] for name in common] for values in tables])
             order = max(float(table.var(axis=0, ddof=1).mean()) - np.nan_to_num(noise), 0.0)
@@ -273,25 +234,12 @@ def variance_split(by_query: Sequence[Answers], unit: str) -> list[dict[str, flo
     return rows
 
 
-@dataclass(frozen=True)
-class PairAgreement:
-    """Agreement of answers to a pair of documents that was shown again.
+def pair_agreement(calls: Iterable[Call]) -> dict[str, Any]:
+    """Agreement of answers to a pair of documents that was shown again, over all pairs of calls.
 
-    Attributes:
-        same: share that agrees where the two were shown in the same order.
-        opposite: share that agrees where they were shown in the opposite one.
-        n: pairs of answers in the same order.
-        n_opposite: pairs of answers in the opposite one.
+    Shares that agree where the two were shown in the same or in the opposite order, and the number
+    of pairs of answers, `n` and `n_opposite`. None: there is no such pair.
     """
-
-    same: float
-    opposite: float
-    n: int
-    n_opposite: int
-
-
-def pair_agreement(calls: Iterable[Call]) -> PairAgreement:
-    """Agreement over all pairs of calls of one query, and over all pairs in both of them."""
     by_query: dict[str, list[Call]] = {}
     for call in calls:
         if len(call.shown) > 1 and call.answered:
@@ -299,48 +247,37 @@ def pair_agreement(calls: Iterable[Call]) -> PairAgreement:
     counts = np.zeros((2, 2), dtype=np.int64)  # same or opposite order × agreeing or not
     for of_query in by_query.values():
         counts += _agreeing(of_query)
-    same, opposite = counts
-    return PairAgreement(
-        _share(same), _share(opposite), int(same.sum()), int(opposite.sum()),
-    )  # fmt: skip
+    n, n_opposite = counts.sum(axis=1).tolist()
+    return {
+        "same_order_agreement": float(counts[0, 0] / n) if n else None,
+        "opposite_order_agreement": float(counts[1, 0] / n_opposite) if n_opposite else None,
+        "n": n, "n_opposite": n_opposite,
+    }  # fmt: skip
 
 
 def _agreeing(calls: Sequence[Call]) -> np.ndarray:
     """Pairs of answers of one query, from signs of places in all calls at once."""
-    names = sorted({name for call in calls for name in call.shown})
-    index = {name: at for at, name in enumerate(names)}
-    shown = np.zeros((len(calls), len(names), len(names)), dtype=np.int8)
-    answered = np.zeros_like(shown)
+    index = {name: at for at, name in enumerate(dict.fromkeys(n for c in calls for n in c.shown))}
+    signs = np.zeros((2, len(calls), len(index), len(index)), dtype=np.int8)  # shown, answered
     for at, call in enumerate(calls):
-        answered_names = set(call.answered)
-        known = [name for name in call.shown if name in answered_names]
-        for target, order in ((shown[at], known), (answered[at], call.answered)):
+        names = set(call.answered)
+        known = [name for name in call.shown if name in names]
+        for side, order in enumerate((known, call.answered)):
             places = np.array([index[name] for name in order if name in index])
             before = np.triu(np.ones((len(places), len(places)), dtype=np.int8), 1)
-            target[np.ix_(places, places)] = before - before.T
-    upper = np.triu_indices(len(names), 1)
-    flat_shown, flat_answered = shown[:, upper[0], upper[1]], answered[:, upper[0], upper[1]]
-    # Of each pair: calls in this order and that order, and how many of them answered this or that
-    counts = np.zeros((2, 2), dtype=np.int64)
-    groups = {
-        (way, answer): ((flat_shown == way) & (flat_answered == answer)).sum(axis=0)
+            signs[side, at][np.ix_(places, places)] = before - before.T
+    shown, answered = signs[:, :, *np.triu_indices(len(index), 1)]
+    # Of each pair: the number of calls that showed it one way and answered it one way
+    (up_up, up_down), (down_up, down_down) = (
+        [((shown == way) & (answered == answer)).sum(axis=0) for answer in (1, -1)]
         for way in (1, -1)
-        for answer in (1, -1)
-    }
-    for way in (1, -1):
-        up, down = groups[way, 1], groups[way, -1]
-        counts[0] += [
-            int((up * (up - 1) // 2 + down * (down - 1) // 2).sum()), int((up * down).sum()),
-        ]  # fmt: skip
-    counts[1] = [
-        sum(int((groups[1, answer] * groups[-1, answer]).sum()) for answer in (1, -1)),
-        sum(int((groups[1, answer] * groups[-1, -answer]).sum()) for answer in (1, -1)),
-    ]  # fmt: skip
-    return counts
-
-
-def _share(counts: np.ndarray) -> float:
-    return float(counts[0] / counts.sum()) if counts.sum() else float("nan")
+    )
+    twice = sum(count * (count - 1) // 2 for count in (up_up, up_down, down_up, down_down))
+    pairs = [
+        [twice, up_up * up_down + down_up * down_down],
+        [up_up * down_up + up_down * down_down, up_up * down_down + up_down * down_up],
+    ]
+    return np.array([[int(np.sum(one)) for one in row] for row in pairs])
 
 
 def place_matrix(calls: Iterable[Call], most: int = 10) -> Float64[np.ndarray, "shown answered"]:

@@ -1,6 +1,6 @@
 """The page of external rankers: runs, models, scores, recorded answers, addresses, functions."""
 
-from collections.abc import Callable
+from typing import cast
 
 import streamlit as st
 
@@ -17,11 +17,10 @@ from shuffleproof.app.plain import escaped, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.app.study.choice import CHOOSABLE, conventions
 from shuffleproof.app.uploads import Draft
-from shuffleproof.app.views.outside import rerankers
+from shuffleproof.app.views.outside import handing_in, rerankers
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.job_kinds import FILE, MEASURES, QRELS, RUNS
-from shuffleproof.core.library import uploads
 from shuffleproof.core.metrics.bundles import BUNDLES
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.name import (
@@ -62,26 +61,22 @@ OFFERED = (
 
 def _runs() -> None:
     """Draw the uploaders and the running job."""
-    _forget_read(RUNS_JOB, RUNS_DRAFT)
+    handing_in.forget_read(RUNS_JOB, RUNS_DRAFT)
     st.markdown(
         "Upload the judgments (qrels), then any number of runs over the same topics. They are "
         "measured and compared like trained rankers."
     )
-    left, right = st.columns(2, gap="medium")
-    with left:
-        received_files.uploader(
-            RUNS_DRAFT, QRELS, "Judgments (one file)", "last",
-            "Lines of: topic 0 document grade. Plain or .gz.",
-        )  # fmt: skip
-    with right:
-        received_files.uploader(
-            RUNS_DRAFT, RUNS, "Runs (one file each)", "all",
-            "Lines of: topic Q0 document rank score tag. Plain or .gz. Documents are "
-            "sorted by score. A run is named by its tag, or by its file if tags repeat.",
-        )  # fmt: skip
-    received_files.errors(RUNS_DRAFT)
-    _compare_button(_measures())
-    jobs.follow(RUNS_JOB, _compared, KEPT)
+    lacking = handing_in.judged_files(
+        RUNS_DRAFT, "Runs (one file each)", "runs",
+        "Lines of: topic Q0 document rank score tag. Plain or .gz. Documents are sorted by score. "
+        "A run is named by its tag, or by its file if tags repeat.",
+    )  # fmt: skip
+    measures = _measures()
+    lacking = lacking or ("" if measures else "Choose at least one measure.")
+    draft = received_files.draft(RUNS_DRAFT)
+    handing_in.button("Compare the runs", "compare runs", lacking, RUNS_JOB,
+                      lambda: compare(cast("Draft", draft), measures))  # fmt: skip
+    jobs.follow(RUNS_JOB, _compared, handing_in.KEPT)
     parts.link("benchmark", "Stored comparisons")
     st.caption("Larger files, or a folder full: `shuffleproof runs --qrels qrels.txt *.run`")
 
@@ -106,25 +101,6 @@ def _measures() -> list[str]:
     return list(map(str, measures))
 
 
-def _compare_button(measures: list[str]) -> None:
-    lacking = ""
-    if not received_files.files_of_parts(RUNS_DRAFT, QRELS):
-        lacking = "Choose the judgments."
-    elif not received_files.files_of_parts(RUNS_DRAFT, RUNS):
-        lacking = "Choose the runs."
-    elif not measures:
-        lacking = "Choose at least one measure."
-    pressed = st.button(
-        "Compare the runs", type="primary", disabled=bool(lacking), help=lacking or None,
-        key="compare runs",
-    )  # fmt: skip
-    if lacking:
-        st.caption(lacking)
-    draft = received_files.draft(RUNS_DRAFT)
-    if pressed and draft:
-        _hand_in(RUNS_JOB, lambda: compare(draft, measures))
-
-
 def compare(draft: Draft, measures: list[str]) -> Job:
     """Submit a comparison of runs with their judgments; a failed or cancelled job runs again.
 
@@ -132,8 +108,7 @@ def compare(draft: Draft, measures: list[str]) -> Job:
         ShuffleproofError: files are missing, or the table of jobs cannot be used.
     """
     (judgments,) = draft.files(QRELS)
-    upload = draft.spooled(QRELS, RUNS)
-    uploads.clear(services.store(), jobs.table())
+    upload = handing_in.spooled(draft, QRELS, RUNS)
     return jobs.submit("runs", {"upload": upload, "name": judgments.name, "measures": measures})
 
 
@@ -217,7 +192,7 @@ ALIVE = (
 
 def _ranker() -> None:
     """Draw the form, the running job, and the rankers imported before."""
-    _forget_read(MINE, DRAFT)
+    handing_in.forget_read(MINE, DRAFT)
     data = state.data()
     kind = parts.segments(
         "File type", "brought", {kind: file.label for kind, file in FILES.items()}
@@ -226,15 +201,11 @@ def _ranker() -> None:
     received_files.uploader(DRAFT, FILE, FILES[kind].label, "last", FILES[kind].hint)
     received_files.errors(DRAFT)
     rule = "" if kind == SCORES else _column_rule()
-    ready = bool(received_files.files_of_parts(DRAFT, FILE))
-    pressed = st.button(
-        f"Add it to {escaped(data)}", type="primary", disabled=not ready, key="bring ranker",
-        help=None if ready else "Choose its file first.",
-    )  # fmt: skip
+    lacking = "" if received_files.files_of_parts(DRAFT, FILE) else "Choose its file first."
     draft = received_files.draft(DRAFT)
-    if pressed and draft:
-        _hand_in(MINE, lambda: bring(draft, kind, data, rule))
-    jobs.follow(MINE, _arrived, KEPT)
+    handing_in.button(f"Add it to {escaped(data)}", "bring ranker", lacking, MINE,
+                      lambda: bring(cast("Draft", draft), kind, data, rule))  # fmt: skip
+    jobs.follow(MINE, _arrived, handing_in.KEPT)
     _stored_rankers(data)
     st.caption(escaped(FROZEN if kind == SCORES else ALIVE))
 
@@ -263,8 +234,7 @@ def bring(draft: Draft, kind: str, data: str, columns: str = "") -> Job:
         ShuffleproofError: no file, or the table of jobs cannot be used.
     """
     (file,) = draft.files(FILE)
-    given = {"upload": draft.spooled(FILE), "file": f"{FILE}/{file.name}"}
-    uploads.clear(services.store(), jobs.table())
+    given = {"upload": handing_in.spooled(draft, FILE), "file": f"{FILE}/{file.name}"}
     given |= {"columns": columns} if columns else {}
     return jobs.submit("bring", {"data": data, "kind": kind} | given)
 
@@ -328,52 +298,14 @@ def _doctor(data: str, names: list[str]) -> None:
     st.subheader("Doctor")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         ranker = st.selectbox(
-            "Ranker",
-            names,
-            key="examined ranker",
-            width=360,
+            "Ranker", names, key="examined ranker", width=360,
             format_func=display_names(names).__getitem__,
-        )
-        pressed = st.button("Examine it", key="examine ranker")
+        )  # fmt: skip
+        wanted = {"data": data, "ranker": ranker}
+        handing_in.button("Examine it", "examine ranker", "", DOCTOR,
+                          lambda: jobs.submit("doctor", wanted))  # fmt: skip
     st.caption(
         "Checks for copied input, constant or rounded scores, ties, NaN, wrong direction, "
         "nondeterminism and slowness. For the input order, see Invariance."
     )
-    if pressed and ranker:
-        _hand_in(DOCTOR, lambda: jobs.submit("doctor", {"data": data, "ranker": ranker}))
-    jobs.follow(DOCTOR, _findings)
-
-
-def _findings(job: Job) -> None:
-    """Draw the findings of an examination."""
-    result = job.result
-    examined = f"{result['lists']:,} of {counted(result['of'], 'list')}"
-    values = ", ".join(f"{name} {number(value)}" for name, value in result["measures"].items())
-    parts.sentence(f"{result['ranker']} on {job.parameters['data']}: {examined} examined. {values}")
-    if not result["findings"]:
-        st.success("No problems found.", icon=":material/check_circle:")
-    for finding in result["findings"]:
-        where = f" ({escaped(finding['where'])})" if finding["where"] else ""
-        st.markdown(f"{parts.SEVERITIES[finding['severity']]} {escaped(finding['message'])}{where}")
-
-
-def _hand_in(session_key: str, job: Callable[[], Job]) -> None:
-    """Submit a job, remember it in the session and rerun; draw the error if it is refused."""
-    try:
-        st.session_state[session_key] = job().id
-        st.session_state[f"{session_key} files"] = True
-    except (ShuffleproofError, OSError) as error:
-        st.error(refusal(error))
-        return
-    st.rerun()
-
-
-def _forget_read(session_key: str, draft: str) -> None:
-    """Clear the files of a finished job, once; call it before the files are drawn."""
-    job = jobs.remembered_job(session_key)
-    if (
-        job is not None
-        and job.state == "done"
-        and st.session_state.pop(f"{session_key} files", None)
-    ):
-        received_files.clear(draft)
+    jobs.follow(DOCTOR, handing_in.findings)

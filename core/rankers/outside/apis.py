@@ -8,7 +8,6 @@ unknown is counted.
 import math
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +15,8 @@ from urllib.parse import urlsplit
 
 from shuffleproof.core.errors import ParameterError, UnknownNameError
 from shuffleproof.core.execution.http_client import check_address
-from shuffleproof.core.numerals import is_count
+from shuffleproof.core.parameters import CheckedParameters, parameter, parameters, value_of
+from shuffleproof.core.rerank.calls import Rating, as_one_line
 
 GENERAL_KEY = "SHUFFLEPROOF_API_KEY"
 """Environment variable with the key of any service; a service's own is only sent to its hosts."""
@@ -25,46 +25,8 @@ LETTERS = "ABCDEFGHIJKLMNOPQRST"
 """Identifiers of documents where the answer is one letter: top log-probabilities cover 20."""
 
 
-@dataclass(frozen=True)
-class Rating:
-    """Answer of a reranker to one list.
-
-    Attributes:
-        order: places of the documents, in the order answered; each place at most once.
-        scores: of `order`; empty if the answer is only an order.
-        dropped: documents without an answer.
-        repeated: documents that were named again.
-        unknown: names of documents that were not shown.
-        malformed: text of an answer without any usable part; empty for others.
-        tokens: that the service counted; None: it does not say.
-        calls: requests that it took, one a window.
-    """
-
-    order: tuple[int, ...] = ()
-    scores: tuple[float, ...] = ()
-    dropped: int = 0
-    repeated: int = 0
-    unknown: int = 0
-    malformed: str = ""
-    tokens: int | None = None
-    calls: int = 1
-
-    @property
-    def faults(self) -> dict[str, int]:
-        """Faults by name, without those that did not occur."""
-        counts = {
-            "malformed": int(bool(self.malformed)), "dropped": self.dropped,
-            "repeated": self.repeated, "unknown": self.unknown,
-        }  # fmt: skip
-        return {name: count for name, count in counts.items() if count}
-
-    def values(self, documents: int) -> list[float]:
-        """Scores by place; without scores minus the rank; −∞ for a document without an answer."""
-        values = [-math.inf] * documents
-        scores = self.scores or tuple(-float(rank) for rank in range(len(self.order)))
-        for place, score in zip(self.order, scores, strict=True):
-            values[place] = score
-        return values
+COUNTED = ("dropped", "repeated", "unknown")
+"""Faults that are counted by document."""
 
 
 @dataclass(frozen=True)
@@ -106,20 +68,9 @@ APIS: Mapping[str, Api] = {
 }  # fmt: skip
 """By name."""
 
-JINA = ("JINA_API_KEY", ("jina.ai",))
-
-OPTIONS: Mapping[str, str] = {
-    "model": "name of the model, as the service calls it",
-    "window": "documents shown in one call (chat; default 20)",
-    "stride": "documents between the starts of two windows (chat; default half a window)",
-    "read": "order (a permutation) or logprobs (of the first token) (chat; default order)",
-    "timeout": "seconds for an answer (default 60)",
-}
-"""Options behind an address: `http://…;model=…;window=10`."""
-
 
 @dataclass(frozen=True)
-class Target:
+class Target(CheckedParameters):
     """Address of a service, with its options.
 
     Attributes:
@@ -127,18 +78,18 @@ class Target:
         address: http or https.
         model: empty: the service's only one.
         window: documents of a call (chat).
-        stride: from one window to the next (chat).
-        logprobs: read the first token's log-probabilities instead of an order (chat).
+        stride: from one window to the next (chat); 0: half a window.
+        read: order, or logprobs of the first token (chat).
         timeout: seconds for an answer.
     """
 
     api: Api
     address: str
-    model: str = ""
-    window: int = 20
-    stride: int = 10
-    logprobs: bool = False
-    timeout: float = 60.0
+    model: str = parameter("", "name of the model, as the service calls it")
+    window: int = parameter(20, "documents of a call (chat)", low=2, high=100)
+    stride: int = parameter(0, "documents between two windows (chat)", low=0, high=100)
+    read: str = parameter("order", "what to read (chat)", choices=("order", "logprobs"))
+    timeout: float = parameter(60.0, "seconds for an answer", low=1, high=3600)
 
     @classmethod
     def parse(cls, api: str, path: str) -> "Target":
@@ -148,26 +99,21 @@ class Target:
             UsageError: an address that cannot be used, or an unknown option.
             ParameterError: an option with an impossible value.
 
-        >>> Target.parse("chat", "http://127.0.0.1:1/v1/chat/completions;window=4").stride
-        2
+        >>> Target.parse("chat", "http://127.0.0.1:1/v1/chat/completions;window=4").starts(6)
+        [2, 0]
         """
         address, *texts = path.split(";")
         check_address(address, "reranker")
+        declared = {one.name: one for one in parameters(cls)}
         options = dict(text.partition("=")[::2] for text in texts)
-        if unknown := sorted(options.keys() - OPTIONS.keys()):
-            raise UnknownNameError("option of a reranker", unknown[0], OPTIONS)
-        window = _count("window", options.get("window", "20"), 2, 100)
-        stride = _count("stride", options.get("stride", str(max(window // 2, 1))), 1, window)
-        read = options.get("read", "order")
-        if read not in {"order", "logprobs"}:
-            raise ParameterError("read", read, "order or logprobs")
-        if read == "logprobs" and window > len(LETTERS):
-            raise ParameterError("window", window, f"at most {len(LETTERS)} with read=logprobs")
-        timeout = _count("timeout", options.get("timeout", "60"), 1, 3600)
-        return cls(
-            APIS[api], address, options.get("model", ""), window, stride, read == "logprobs",
-            float(timeout),
-        )  # fmt: skip
+        if unknown := sorted(options.keys() - declared.keys()):
+            raise UnknownNameError("option of a reranker", unknown[0], declared)
+        values = {name: value_of(declared[name], text) for name, text in options.items()}
+        target = cls(APIS[api], address, **values)
+        if target.read == "logprobs" and target.window > len(LETTERS):
+            at_most = f"at most {len(LETTERS)} with read=logprobs"
+            raise ParameterError("window", target.window, at_most)
+        return target
 
     def starts(self, documents: int) -> list[int]:
         """Start of each window over a list, the last window first.
@@ -176,14 +122,14 @@ class Target:
         [5, 3, 1, 0]
         """
         last = max(documents - self.window, 0)
-        return [*range(last, 0, -self.stride), 0]
+        return [*range(last, 0, -min(self.stride or self.window // 2, self.window)), 0]
 
     @property
     def headers(self) -> dict[str, str]:
         """Header with the key from the environment, if there is one for this host."""
-        host = urlsplit(self.address).hostname
-        own = (self.api.key, self.api.hosts), JINA
-        names = [GENERAL_KEY, *(key for key, hosts in own if _is_host(host, hosts))]
+        host = f".{urlsplit(self.address).hostname}"
+        own = {f".{end}": self.api.key for end in self.api.hosts} | {".jina.ai": "JINA_API_KEY"}
+        names = [GENERAL_KEY, *(key for end, key in own.items() if host.endswith(end))]
         key = next(filter(None, (os.environ.get(name, "").strip() for name in names)), "")
         return {"Authorization": f"Bearer {key}"} if key else {}
 
@@ -191,7 +137,7 @@ class Target:
         """Payload of a call of one list, or of one window of a chat."""
         named = {"model": self.model} if self.model else {}
         if not self.api.documents:
-            return named | _chat(query, texts, logprobs=self.logprobs)
+            return named | _chat(query, texts, logprobs=self.read == "logprobs")
         limit = {self.api.limit: len(texts)} if self.api.limit else {}
         return {
             **named, "query": query, self.api.documents: list(texts), **limit, **self.api.more,
@@ -204,18 +150,12 @@ class Target:
             answer: JSON.
             documents: that were shown.
         """
+        if isinstance(answer, Mapping) and answer.keys() == {"text"}:
+            text = as_one_line(answer["text"])
+            kind = "a web page" if text.startswith("<") else "text"
+            return Rating(malformed=f"{kind} instead of JSON: {text}")
         read = _of_chat if not self.api.documents else _of_results
         return read(self, answer, documents)
-
-
-def _is_host(host: str | None, ends: tuple[str, ...]) -> bool:
-    return any(host == end or (host or "").endswith(f".{end}") for end in ends)
-
-
-def _count(name: str, text: str, low: int, high: int) -> int:
-    if is_count(text) and low <= int(text) <= high:
-        return int(text)
-    raise ParameterError(name, text, f"a whole number from {low} to {high}")
 
 
 def _of_results(target: Target, answer: Any, documents: int) -> Rating:
@@ -223,29 +163,17 @@ def _of_results(target: Target, answer: Any, documents: int) -> Rating:
     api, results = target.api, answer
     if isinstance(answer, Mapping) and api.results:
         results = answer.get(api.results)
-    if not isinstance(results, list):
-        return Rating(malformed=_shown(answer), tokens=_tokens(answer))
+    listed = results if isinstance(results, list) else []
     pairs: list[tuple[Any, Any]] = [
         (result.get("index"), result.get(api.score)) if isinstance(result, Mapping) else (None, 0)
-        for result in results
+        for result in listed
     ]
-    known: dict[int, float] = {}
-    counts: Counter[str] = Counter()
-    for place, score in pairs:
-        if not _is_whole(place) or not 0 <= place < documents:
-            counts["unknown"] += 1
-        elif place in known:
-            counts["repeated"] += 1
-        elif not _is_number(score):
-            return Rating(malformed=_shown(answer), tokens=_tokens(answer))
-        else:
-            known[place] = float(score)
-    if not known and documents:
-        return Rating(malformed=_shown(answer), tokens=_tokens(answer))
-    return Rating(
-        tuple(known), tuple(known.values()), documents - len(known), counts["repeated"],
-        counts["unknown"], tokens=_tokens(answer),
-    )  # fmt: skip
+    places = [place if _is_whole(place) else None for place, _ in pairs]
+    scores = [score if _is_number(score) else math.nan for _, score in pairs]
+    rating = Rating.of(places, documents, scores, answer, _tokens(answer))
+    if any(map(math.isnan, rating.scores)):
+        return Rating(malformed=as_one_line(answer), tokens=rating.tokens)
+    return rating
 
 
 def _is_whole(value: Any) -> bool:
@@ -261,10 +189,6 @@ def _tokens(answer: Any) -> int | None:
     usage = answer.get("usage") if isinstance(answer, Mapping) else None
     total = usage.get("total_tokens") if isinstance(usage, Mapping) else None
     return total if _is_whole(total) else None
-
-
-def _shown(answer: Any) -> str:
-    return " ".join(str(answer).split())[:200] or "an empty answer"
 
 
 ORDER_ONLY = (
@@ -292,50 +216,27 @@ def _chat(query: str, texts: Sequence[str], *, logprobs: bool) -> dict[str, Any]
 
 
 def _of_chat(target: Target, answer: Any, documents: int) -> Rating:
-    """Answer of a chat."""
+    """Answer of a chat: an order as `[2] > [1]`, or log-probabilities of the first token."""
+    places: list[int] = []
+    scores: dict[int, float] = {}
     try:
         choice = answer["choices"][0]
-        if target.logprobs:
-            return _of_logprobs(choice["logprobs"]["content"][0]["top_logprobs"], documents, answer)
-        text = choice["message"]["content"]
+        if target.read == "logprobs":  # the best of each letter's tokens
+            for entry in choice["logprobs"]["content"][0]["top_logprobs"]:
+                letter = str(entry["token"]).strip(" [").upper()
+                place = LETTERS.find(letter) if len(letter) == 1 else -1
+                if 0 <= place < documents and _is_number(entry["logprob"]):
+                    scores[place] = max(scores.get(place, -math.inf), float(entry["logprob"]))
+            places = sorted(scores, key=lambda place: -scores[place])
+        else:
+            text = str(choice["message"]["content"] or "")
+            places = [int(number) - 1 for number in re.findall(r"\[(\d{1,6})\]", text)]
+            answer = {**answer, "text": text}
     except (LookupError, TypeError):
-        return Rating(malformed=_shown(answer), tokens=_tokens(answer))
-    return permutation(text if isinstance(text, str) else "", documents, tokens=_tokens(answer))
-
-
-def permutation(text: str, documents: int, tokens: int | None = None) -> Rating:
-    """Order that a text states with numbers from 1 in brackets: `[2] > [1]`.
-
-    >>> rating = permutation("[2] > [9] > [2] > [1]", 3)
-    >>> rating.order, rating.dropped, rating.repeated, rating.unknown
-    ((1, 0), 1, 1, 1)
-    """
-    numbers = [int(number) - 1 for number in re.findall(r"\[(\d{1,6})\]", text)]
-    known = [place for place in numbers if 0 <= place < documents]
-    order = tuple(dict.fromkeys(known))
-    if not order and documents:
-        return Rating(malformed=_shown(text), tokens=tokens)
-    return Rating(
-        order, (), documents - len(order), len(known) - len(order), len(numbers) - len(known),
-        tokens=tokens,
-    )  # fmt: skip
-
-
-def _of_logprobs(entries: Any, documents: int, answer: Any) -> Rating:
-    """Scores from the log-probabilities of the first token: the best of each letter's tokens."""
-    scores: dict[int, float] = {}
-    for entry in entries:
-        letter = str(entry["token"]).strip(" [").upper()
-        place = LETTERS.find(letter) if len(letter) == 1 else -1
-        if 0 <= place < documents and _is_number(entry["logprob"]):
-            scores[place] = max(scores.get(place, -math.inf), float(entry["logprob"]))
-    if not scores and documents:
-        return Rating(malformed=_shown(answer), tokens=_tokens(answer))
-    order = sorted(scores, key=lambda place: -scores[place])
-    return Rating(
-        tuple(order), tuple(scores[place] for place in order), documents - len(order),
-        tokens=_tokens(answer),
-    )  # fmt: skip
+        places = []
+    said = answer.get("text", answer) if isinstance(answer, Mapping) else answer
+    in_order = [scores[place] for place in places] if scores else []
+    return Rating.of(places, documents, in_order, said, _tokens(answer))
 
 
 Ask = Callable[[str, Sequence[str]], Rating]
@@ -366,9 +267,9 @@ def slide(target: Target, query: str, texts: Sequence[str], ask: Ask) -> Rating:
         order[start : start + target.window] = answered + others
         ratings.append(rating)
     tokens = [rating.tokens for rating in ratings if rating.tokens is not None]
+    faults = {name: sum(getattr(one, name) for one in ratings) for name in COUNTED}
+    malformed = next((rating.malformed for rating in ratings if rating.malformed), "")
     return Rating(
-        tuple(order), (), sum(rating.dropped for rating in ratings),
-        sum(rating.repeated for rating in ratings), sum(rating.unknown for rating in ratings),
-        next((rating.malformed for rating in ratings if rating.malformed), ""),
-        sum(tokens) if tokens else None, len(ratings),
+        tuple(order), malformed=malformed, tokens=sum(tokens) if tokens else None,
+        calls=len(ratings), **faults,
     )  # fmt: skip

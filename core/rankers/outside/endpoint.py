@@ -1,28 +1,27 @@
 """Rerankers behind HTTP: one call a list, or a call a window of a chat."""
 
-import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float32
 
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
-from shuffleproof.core.errors import AnswerError, DataError, ParameterError
+from shuffleproof.core.errors import AnswerError, DataError
 from shuffleproof.core.execution.http_client import post, with_retries
-from shuffleproof.core.numerals import is_count
 from shuffleproof.core.rankers.base import Input, one_line
 from shuffleproof.core.rankers.name import RankerName
-from shuffleproof.core.rankers.outside.apis import Rating, Target, slide
+from shuffleproof.core.rankers.outside.apis import Target, slide
 from shuffleproof.core.rankers.outside.callable_ranker import LACKING
 from shuffleproof.core.rankers.outside.file_ranker import in_single_precision
-from shuffleproof.core.rankers.outside.function_process import jobs_allowed
+from shuffleproof.core.rankers.outside.function_process import count_allowed, jobs_allowed
+from shuffleproof.core.rerank.calls import Rating
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.words import counted
 
@@ -48,15 +47,8 @@ FAULTS = {
 
 
 def calls_allowed() -> int | None:
-    """Number of calls that the environment allows this process; None: no limit.
-
-    Raises:
-        ParameterError: it is no whole number from 1 on.
-    """
-    text = os.environ.get(CALLS, "").strip()
-    if text and not (is_count(text) and int(text) >= 1):
-        raise ParameterError(CALLS, text, "a whole number from 1 on")
-    return int(text) if text else None
+    """Number of calls that the environment allows this process; None: no limit."""
+    return count_allowed(CALLS)
 
 
 class Budget:
@@ -126,7 +118,7 @@ class EndpointRanker:
             )  # fmt: skip
             return self.target.rating(answer, len(texts))
 
-        return with_retries(call, self.name, retries, WAIT, "See that it runs.")
+        return with_retries(call, self.name, retries, WAIT, "")
 
     def rate(self, query: str, texts: Sequence[str]) -> Rating:
         """Rating of a list, by windows if it is longer than one.
@@ -152,11 +144,12 @@ class EndpointRanker:
             if self.faults[name]
         ]
 
-    def calls(self, lengths: Sequence[int]) -> int:
-        """Number of calls for lists of these lengths."""
+    def windows(self, lengths: Sequence[int]) -> list[int]:
+        """Documents of each call for lists of these lengths."""
         if self.target.api.documents:
-            return len(lengths)
-        return sum(len(self.target.starts(length)) for length in lengths)
+            return list(lengths)
+        size = self.target.window
+        return [min(size, length) for length in lengths for _ in self.target.starts(length)]
 
     def letters(self, query: int, document: float, lengths: Sequence[int]) -> int:
         """Letters of requests and answers, about, for lists of these lengths.
@@ -166,15 +159,10 @@ class EndpointRanker:
             document: letters of a document, on average.
             lengths: documents of each list.
         """
-        if self.target.api.documents:
-            return sum(round(document * length) + query for length in lengths)
-        # Each window has the task, the query, marks of the documents, and an answer that names them
-        windows = [
-            min(self.target.window, length)
-            for length in lengths
-            for _ in self.target.starts(length)
-        ]
-        return sum(round((document + MARK) * shown) + query + TASK for shown in windows)
+        # A chat also has the task, marks of the documents, and an answer that names them
+        mark, task = (0, 0) if self.target.api.documents else (MARK, TASK)
+        windows = self.windows(lengths)
+        return sum(round((document + mark) * shown) + query + task for shown in windows)
 
     def inputs(self, dataset: RankingDataset, lists: CandidateLists) -> list[tuple[str, list[str]]]:
         """Query text and document texts of each list, in the order shown.
@@ -206,7 +194,7 @@ class EndpointRanker:
             AnswerError: an answer without any usable part.
         """
         inputs = self.inputs(dataset, lists)
-        ratings = in_parallel(lambda item: self.rate(*item), inputs)
+        ratings = self._rate_all(inputs)
         for query, rating in zip(lists.queries.tolist(), ratings, strict=True):
             if rating.malformed and not rating.order:
                 raise AnswerError(
@@ -224,9 +212,17 @@ class EndpointRanker:
 
     def version(self, dataset: RankingDataset, lists: CandidateLists) -> str:
         """Digest of its orders of the first lists: another model behind the address changes it."""
-        inputs = self.inputs(dataset, lists)[:PROBES]
-        ratings = in_parallel(lambda item: self.rate(*item), inputs)
+        ratings = self._rate_all(self.inputs(dataset, lists)[:PROBES])
         return key_of("reranker", {"orders": [list(rating.order) for rating in ratings]}).digest
+
+    def _rate_all(self, inputs: Sequence[tuple[str, Sequence[str]]]) -> list[Rating]:
+        """Ratings in order, as many at a time as `--jobs` allows; stops at an error."""
+        with ThreadPoolExecutor(jobs_allowed()) as pool:
+            try:
+                return list(pool.map(lambda item: self.rate(*item), inputs))
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
 
     def save(self, directory: Path) -> None:
         """An endpoint cannot be stored; it is named again each time.
@@ -236,13 +232,3 @@ class EndpointRanker:
         """
         remedy = "Name it again each time: endpoints are not stored."
         raise DataError(str(directory), f"{self.name} is an endpoint", remedy)
-
-
-def in_parallel(call: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-    """Results in order, with as many calls at a time as `--jobs` allows; stops at an error."""
-    with ThreadPoolExecutor(jobs_allowed()) as pool:
-        try:
-            return list(pool.map(call, items))
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise

@@ -19,7 +19,7 @@ from jaxtyping import Float32, Float64, Int64
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.letor.stream import LONE_RETURN, Limits, lines
-from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import (
     AnswerError,
     ArtefactError,
@@ -201,6 +201,12 @@ class OutsideModel:
             for part in zip(np.split(rows, starts[cuts]), np.split(lengths, cuts), strict=True)
         ]
         return np.split(np.concatenate(scores), bounds)
+
+    def column_rule(self, base: JudgedLists) -> str:
+        """The rule by which its columns are matched, in words; it scores a list if need be."""
+        if not self.how:
+            self.score(base.dataset, base.lists.select(np.arange(1)))
+        return f"columns by rule {self.how['columns']}: {RULES[self.how['columns']]}"
 
     def _ask_about(self, **request: Any) -> dict[str, Any]:
         """The answer of the process, which stays open for a model that reads lists."""

@@ -3,6 +3,7 @@
 import hashlib
 import importlib
 import inspect
+import math
 import os
 import sys
 import time
@@ -56,18 +57,23 @@ def seconds_allowed() -> float:
     raise ParameterError(ALLOWED, text, "a number of seconds above 0")
 
 
-def jobs_allowed() -> int:
-    """Number of concurrent calls of a function: from the environment, or 1.
+def count_allowed(variable: str, most: float = math.inf) -> int | None:
+    """Whole number from 1 on that the environment allows; None: it says nothing.
 
     Raises:
-        ParameterError: the environment's are no whole number from 1 on.
+        ParameterError: it is no such number.
     """
-    text = os.environ.get(JOBS, "").strip()
-    if not text:
-        return 1
-    if is_count(text) and 1 <= int(text) <= MOST_JOBS:
-        return int(text)
-    raise ParameterError(JOBS, text, f"a whole number from 1 to {MOST_JOBS}")
+    text = os.environ.get(variable, "").strip()
+    if text and not (is_count(text) and 1 <= int(text) <= most):
+        raise ParameterError(
+            variable, text, f"a whole number from 1 {'on' if most == math.inf else f'to {most}'}"
+        )
+    return int(text) if text else None
+
+
+def jobs_allowed() -> int:
+    """Number of concurrent calls of a function: from the environment, or 1."""
+    return count_allowed(JOBS, MOST_JOBS) or 1
 
 
 Outcome = tuple[int, ShuffleproofError | None]

@@ -93,6 +93,9 @@ CASES = {
     "rerankers.slots": (
         table(ranker=[EVIL], basis=["random orders"], unit=["score"], values=[[0.5, -0.5]]),
     ),
+    "rerankers.curves": (
+        table(ranker=[EVIL], first_stage=[EVIL], by=["candidates"], at=[5], mean=[0.5]), "NDCG@10",
+    ),
     "rerankers.places": (
         table(ranker=[EVIL], basis=["random orders"], lists=[2], matrix=[[[1.0]]]),
     ),

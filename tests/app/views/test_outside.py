@@ -10,7 +10,10 @@ from shuffleproof.app import proposals, training
 from shuffleproof.app.figures.style import stroke
 from shuffleproof.app.uploads import Draft
 from shuffleproof.app.views.outside import page as view
+from shuffleproof.app.views.outside import rerankers
 from shuffleproof.core import jobs
+from shuffleproof.core.checks.selftest import RERANKERS as ZOO
+from shuffleproof.core.checks.selftest import answer_of
 from shuffleproof.core.job_kinds import FILE, QRELS, RUNS
 from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.store.keys import ArtefactKey
@@ -19,6 +22,7 @@ from tests import app_pages
 from tests import app_tables as tables
 from tests.app_jobs import worked
 from tests.app_pages import words
+from tests.served import served
 
 FOLD = tables.fold()
 GRADES = b"1 0 a 1\n1 0 b 0\n2 0 c 2\n"
@@ -141,3 +145,40 @@ def test_scores_become_a_ranker_that_forms_offer(store):
     test = opened(have=view.SCORED, **{view.DOCTOR: job.id})
     assert "All documents have the same score in" in words(test)
     assert not test.exception
+
+
+def test_groups_of_answers_are_corrected_before_their_study(store, monkeypatch):
+    answers = {"one.txt": FIRST, "one.other.txt": SECOND}
+    draft = draft_of(store, **{QRELS: {"qrels.txt": GRADES}, RUNS: answers})
+    test = opened(have=view.ANSWERS, **{rerankers.DRAFT: draft})
+    assert not test.exception
+    assert test.dataframe[0].value["reranker"].tolist() == ["other", ""]
+    corrected = {"one.other.txt": {"reranker": "mine", "depth": 2}}
+    monkeypatch.setattr(rerankers, "corrections", lambda *_: corrected)
+    test = opened(have=view.ANSWERS, **{rerankers.DRAFT: draft})
+    test.button(key="examine answers").click().run()
+    (job,) = jobs.jobs_of(store).list()
+    assert job.parameters["groups"] == corrected
+    done = worked(store, job)
+    recorded = store.resolve("answers")
+    assert [row["reranker"] for row in recorded.facts["groups"]] == ["", "mine"]
+    test = opened(have=view.ANSWERS, **{rerankers.ANSWERS_JOB: done.id})
+    assert "Examined: answers." in words(test)
+
+
+def test_an_address_is_examined_by_the_doctor_on_the_page(store):
+    reversing = ZOO["never sorted"]
+
+    def answer(request):
+        return 200, answer_of(reversing[0](request["query"], request["documents"]))
+
+    test = opened(have=view.ADDRESS)
+    with served(answer, "/rerank") as address:
+        test.text_input(key="address").set_value(address).run()
+        test.button(key="examine endpoint").click().run()
+        (job,) = jobs.jobs_of(store).list()
+        done = worked(store, job)
+    test = opened(have=view.ADDRESS, **{rerankers.DOCTOR_JOB: done.id})
+    assert not test.exception
+    assert "calls, 9 answered" in words(test)
+    assert "results that are not sorted by score" in words(test)

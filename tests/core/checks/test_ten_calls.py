@@ -1,13 +1,15 @@
 """The doctor of rerankers behind HTTP on toy servers, faults of answers, and the selftest."""
 
 import json
+import time
 from itertools import count
 
 import pytest
 
-from shuffleproof.core.checks import selftest, ten_calls
+from shuffleproof.core.checks import call_faults, selftest, ten_calls
 from shuffleproof.core.checks.ten_calls import MOST_CALLS, examine_endpoint
 from shuffleproof.core.cli.arguments import main
+from shuffleproof.core.data.layout import SAMPLE_TEXTS
 from shuffleproof.core.progress import run_to_end
 from tests.core.aggregate.test_judges import served
 
@@ -30,7 +32,7 @@ class Toy:
 
 def examined(toy):
     with served(toy) as address:
-        return run_to_end(examine_endpoint(f"cohere:{address}", None))
+        return run_to_end(examine_endpoint(f"cohere:{address}"))
 
 
 @pytest.mark.parametrize("name", ZOO)
@@ -83,7 +85,7 @@ def test_a_chat_that_reverses_its_list_is_found():
         return 200, {"choices": [{"message": {"content": text}}]}
 
     with served(reverse) as address:
-        found = run_to_end(examine_endpoint(f"chat:{address}", None)).findings
+        found = run_to_end(examine_endpoint(f"chat:{address}")).findings
     (finding,) = [one for one in found if one.code == "pass-through"]
     assert "the reverse of the input order" in finding.message
 
@@ -91,13 +93,35 @@ def test_a_chat_that_reverses_its_list_is_found():
 def test_a_server_that_needs_a_moment_is_asked_again_and_one_that_fails_is_left_alone():
     numbers, fair = count(), Toy(ZOO["fair"][0])
     with served(lambda request: fair(request) if next(numbers) else (503, {})) as address:
-        assert run_to_end(examine_endpoint(f"cohere:{address}", None)).findings == ()
+        assert run_to_end(examine_endpoint(f"cohere:{address}")).findings == ()
     assert next(numbers) <= MOST_CALLS
-    for status, body, code in ((404, {}, "fails"), (200, b"<html>", "no-scores")):
-        with served(lambda _, answer=(status, body): answer) as address:
-            diagnosis = run_to_end(examine_endpoint(f"cohere:{address}", None))
-        assert [one.code for one in diagnosis.findings] == [code]
-        assert len(diagnosis.calls) == 1
+
+
+def busy(_):
+    time.sleep(2)
+    return 200, {}
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda _: (401, {}), "no permission. Set the key in SHUFFLEPROOF_API_KEY"),
+        (lambda _: (403, {}), "no permission. Set the key"),
+        (lambda _: (404, {}), "no such path. Correct the path"),
+        (lambda _: (500, {}), "HTTP status 500. Read the server's log"),
+        (lambda _: (200, b"<html>"), "a web page instead of JSON: <html>. Correct the path"),
+        (busy, "no whole answer within 1 s. Send fewer or shorter texts"),
+        (None, "connection refused: nothing listens there. Start the server"),
+    ],
+)
+def test_a_call_without_an_answer_says_why_and_what_to_do(answer, words, monkeypatch):
+    monkeypatch.setattr(ten_calls, "WAIT", 0.0)
+    with served(answer) as address:
+        asked = address if answer else "http://127.0.0.1:1/rerank"
+        diagnosis = run_to_end(examine_endpoint(f"cohere:{asked};timeout=1"))
+    (finding,) = diagnosis.findings
+    assert len(diagnosis.calls) == 1
+    assert words in finding.message
 
 
 def test_no_more_calls_are_made_than_allowed(monkeypatch):
@@ -113,49 +137,15 @@ def test_the_command_needs_no_data_and_names_the_calls(capsys):
         assert main(["doctor", "--ranker", f"{address}", "--api", "cohere", "--json"]) == 3
         answer = json.loads(capsys.readouterr().out)
         assert main(["doctor", "--ranker", f"cohere:{address}"]) == 3
-    assert answer["texts"] == "built-in sentences (sample has no texts)"
+    assert answer["texts"] == "built-in sentences"
     assert [row["answered"] for row in answer["calls"]][:6] == [5, 5, 5, 5, 5, 1]
     assert "call 1 (query built-in 1, its list)" in capsys.readouterr().out
 
 
-@pytest.fixture(scope="module")
-def texts(tmp_path_factory):
-    """Flags of a data set with texts."""
-    folder = tmp_path_factory.mktemp("texts")
-    words = [sentence.replace(",", "").split() for sentence in ten_calls.SENTENCES]
-    lines, documents, queries = [], ["document,text"], ["query,text"]
-    for query in range(60):
-        queries.append(f"q{query},{' '.join(words[query % 18][:3])}")
-        for at in range(10):
-            lines.append(f"{int(at < 3)} qid:q{query} 1:{at * 7 % 10} #docid = d{query}_{at}")
-            text = " ".join([*words[(query + at) % 18], str(at)])
-            documents.append(f"d{query}_{at},{text}")
-    for name, content in (("t.txt", lines), ("d.csv", documents), ("q.csv", queries)):
-        (folder / name).write_text("\n".join(content) + "\n")
-    store = ["--store", str(folder / "store")]
-    added = ["--texts", f"{folder}/d.csv", "--query-texts", f"{folder}/q.csv"]
-    assert main(["ingest", f"{folder}/t.txt", "--name", "mine", *added, *store]) == 0
-    return ["--data", "mine", "--initial", "file-order", *store]
-
-
-def test_the_texts_of_a_data_set_are_shown(texts, capsys):
-    shown = []
-
-    def noting(request):
-        shown.append(request["documents"])
-        return 200, selftest.answer_of(ZOO["fair"][0](request["query"], request["documents"]))
-
-    with served(noting) as address:
-        assert main(["doctor", "--ranker", f"cohere:{address}", *texts, "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert (answer["findings"], answer["texts"]) == ([], "test lists of mine")
-    assert len(shown[0]) == 10
-    assert shown[2] == shown[0][::-1]
-    assert not set(shown[0]) & set(ten_calls.SENTENCES)
-
-
-def test_certificates_and_studies_state_faults_of_answers(texts, capsys):
-    few = ["--queries", "4", "--jobs", "4", *texts, "--json"]
+def test_certificates_and_studies_state_faults_of_answers(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("SHUFFLEPROOF_FUNCTION_JOBS", "1")  # --jobs sets it
+    data = ["--data", SAMPLE_TEXTS, "--initial", "file-order", "--store", str(tmp_path)]
+    few = ["--queries", "4", "--jobs", "4", *data, "--json"]
     toy = Toy(ZOO["five results"][0])
     with served(toy) as address:
         name = f"cohere:{address}"
@@ -174,7 +164,7 @@ def test_certificates_and_studies_state_faults_of_answers(texts, capsys):
 def test_the_selftest_passes_and_notices_a_blind_instrument(monkeypatch, capsys):
     assert main(["selftest"]) == 0
     assert "43 of 43 verdicts are as expected" in capsys.readouterr().out
-    monkeypatch.setattr(ten_calls, "_changes", lambda _: [])
+    monkeypatch.setattr(call_faults, "_changes", lambda _: [])
     assert main(["selftest", "--json"]) == 3
     rows = json.loads(capsys.readouterr().out)["rows"]
     wrong = {row["kind"] for row in rows if not row["passed"]}

@@ -75,7 +75,6 @@ def test_a_planted_slot_bias_is_measured_printed_and_drawn(chat, demo, tmp_path)
     fingerprint = catalogue.find(SAMPLE_TEXTS, store).facts["fingerprint"]
     assert [str(study.key) for study in studied_on(store, fingerprint)] == [answer["result"]]
     text = demo(chat).out  # from stored answers
-    assert "how long should I boil an egg" in text
     assert text.startswith("toy depends on order (shown first, not last: +2.500 in score)")
     assert re.findall(r"^ +\d +([+−]\d\.\d\d)", text, re.MULTILINE)[0] == "+1.25"
 

@@ -109,7 +109,7 @@ def test_a_chat_orders_lists_by_windows(options):
         found = scores(asked, dataset)[0]
     best = np.argsort(-found, kind="stable")[:2].tolist()
     assert sorted(best) == [3, 7], "the two longest texts rise to the top"
-    assert len(calls) == asked.calls([9]) == len(asked.target.starts(9))
+    assert len(calls) == len(asked.windows([9])) == len(asked.target.starts(9))
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_data_without_texts_and_wrong_names_are_refused():
         ("http://user:pass@h/", UsageError, "credential"),
         ("http://h/?api_key=1", UsageError, "environment variable"),
         ("http://h/;modle=x", UnknownNameError, "did you mean model"),
-        ("http://h/;window=1", ParameterError, "from 2 to 100"),
+        ("http://h/;window=1", ParameterError, "between 2 and 100"),
         ("http://h/;read=logprobs;window=30", ParameterError, f"at most {len(LETTERS)}"),
     ):
         with pytest.raises(error, match=words):

@@ -7,6 +7,7 @@ import pytest
 
 from shuffleproof.core.errors import DataError, UnknownNameError
 from shuffleproof.core.rerank import reading
+from shuffleproof.core.rerank.groups import groups_of
 from tests.places import DATA
 
 RUN = "1 Q0 b 1 9 x\n1 Q0 a 2 8 x\n"
@@ -55,13 +56,17 @@ def read(folder, **texts):
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
         files.append(path)
-    return reading.read(files)
+    return made(files)
+
+
+def made(files):
+    return reading.read(groups_of(files))[0]
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_format_gives_its_answer(form, tmp_path):
-    made = read(tmp_path, mine__jsonl=FORMS[form])
-    whole = [call for call in made.calls if call.is_list]
+    calls = read(tmp_path, mine__jsonl=FORMS[form]).calls
+    whole = [call for call in calls if call.is_list]
     assert [(call.query, call.answered) for call in whole] == [("1", ("b", "a"))]
     assert not any(call.is_faulty for call in whole)
 
@@ -72,16 +77,18 @@ def test_windows_are_traced_to_the_documents_of_the_first_stage(tmp_path):
     stage.write_text("1 Q0 a 1 9 x\n1 Q0 b 2 8 x\n")
     windows = tmp_path / "bm25.gpt.depth2.json"
     windows.write_text(json.dumps([WINDOW]))
-    made = reading.read([stage, windows])
-    (call,) = made.calls
+    recorded = made([stage, windows])
+    (call,) = recorded.calls
     assert (call.query, call.shown, call.answered) == ("1", ("a", "b"), ("b", "a"))
     assert (call.reranker, call.first_stage, call.depth, call.window) == ("gpt", "bm25", 2, 0)
-    assert made.notes == ("0 of 1 window malformed.",)
+    assert recorded.notes == ("0 of 1 window malformed.",)
+    assert recorded.texts == {"a": "first text", "b": "second text"}
+    assert recorded.query_texts == {"1": "who eats"}
     # The same documents with other texts cannot be this first stage
     other = {**WINDOW, "prompt": WINDOW["prompt"].replace("first", "another")}
     windows.write_text(json.dumps([WINDOW, other]))
     with pytest.raises(DataError, match="Correct first_stage and depth"):
-        reading.read([stage, windows])
+        made([stage, windows])
 
 
 @pytest.mark.parametrize(
@@ -101,15 +108,17 @@ def test_faults_are_counted(answered, fault, tmp_path):
 
 def test_groups_come_from_names_and_can_be_corrected(tmp_path):
     files = [tmp_path / name for name in ("bm25.gpt.depth20.repeat2.x.txt.gz", "bm25.gpt.x.txt")]
-    first, second = reading.groups_of(files, {})
-    assert (first.first_stage, first.reranker, first.depth, first.repeat) == ("bm25", "gpt", 20, 2)
-    assert (second.reranker, second.depth, second.repeat) == ("gpt", 0, 1)
+    first, second = groups_of(files)
+    assert list(first.fields.values()) == ["bm25", "gpt", 20, 2]
+    assert list(second.fields.values()) == ["bm25", "gpt", 0, 1]
     flat = [tmp_path / name for name in ("bm25.x.txt", "bm25.gpt.x.txt")]
-    assert [one.reranker for one in reading.groups_of(flat, {})] == ["", "gpt"]
-    (given,) = reading.groups_of(files[:1], {"reranker": "1", "first_stage": "splade"})
-    assert (given.reranker, given.first_stage) == ("bm25", "splade")
+    assert [one.reranker for one in groups_of(flat)] == ["", "gpt"]
+    given = {"first_stage": "splade", files[1].name: {"reranker": "mine", "depth": 7}}
+    first, second = groups_of(files, given)
+    assert list(first.fields.values()) == ["splade", "gpt", 20, 2]
+    assert list(second.fields.values()) == ["splade", "mine", 7, 1]
     with pytest.raises(UnknownNameError, match="did you mean reranker"):
-        reading.groups_of(files, {"rerankr": "x"})
+        groups_of(files, {"rerankr": "x"})
 
 
 @pytest.mark.parametrize(
@@ -127,4 +136,4 @@ def test_files_of_public_tools_are_read():
     if not cases.is_dir():
         pytest.skip("no shared data")
     for name in ("cohere.jsonl", "openinference.jsonl", "rankllm.jsonl", "mteb_predictions.json"):
-        assert reading.read([Path(cases / name)]).calls, name
+        assert made([Path(cases / name)]).calls, name

@@ -20,8 +20,9 @@ from shuffleproof.core.perturb.base import perturb
 from shuffleproof.core.perturb.registry import perturbation
 from shuffleproof.core.progress import Progress, TimeLimitReached
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.rankers.name import Kind, RankerName
+from shuffleproof.core.rankers.name import FILES, Kind, RankerName
 from shuffleproof.core.rankers.outside import audit
+from shuffleproof.core.rankers.outside.file_ranker import OutsideModel
 from shuffleproof.core.rankers.theorems import theorem_of
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.manifest import Artefact
@@ -247,16 +248,22 @@ def certificate_of(  # noqa: PLR0913 (the flags of the command `certify`)
     """
     named = RankerName.parse(ranker)
     of_user = named.kind in {Kind.FUNCTION, Kind.OBJECT, Kind.ENDPOINT}
-    if queries is None and not lists and not of_user and not in_blocks:
+    if is_stored := queries is None and not lists and not of_user and not in_blocks:
         stored = yield from run(workbench, Invariance((ranker,), permutations, seed))
-        return certificates(StudyResult.open(stored.path))[0]
-    additional = yield from _additional_lists(workbench, queries, lists, seed)
+        card = certificates(StudyResult.open(stored.path))[0]
+        if named.head not in FILES:
+            return card
     examined = (yield from workbench.identified(named)).ranker
     base = workbench.test_lists(queries)
-    arguments = (permutations, seed, ranker)
-    blocks = BLOCKS if in_blocks else 1
-    card = yield from certify(examined, base, *arguments, more=additional, blocks=blocks)
-    notes = (f"it {note}" for note in getattr(examined, "fault_notes", ()))
+    if not is_stored:
+        additional = yield from _additional_lists(workbench, queries, lists, seed)
+        blocks = BLOCKS if in_blocks else 1
+        card = yield from certify(
+            examined, base, permutations, seed, ranker, more=additional, blocks=blocks
+        )
+    notes = [f"it {note}" for note in getattr(examined, "fault_notes", ())]
+    if isinstance(examined, OutsideModel):
+        notes.append(examined.column_rule(base))
     return replace(card, notes=(*card.notes, *notes))
 
 

@@ -1,7 +1,7 @@
 """Results of the calls of rerankers: NDCG by input, effects, pairs, places, depths, faults."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -9,20 +9,111 @@ import numpy as np
 from shuffleproof.core.data.trec import Run
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.rankers.name import INITIAL
+from shuffleproof.core.rankers.name import INITIAL, Kind, RankerName
 from shuffleproof.core.rerank import effects
-from shuffleproof.core.rerank.calls import Call, Ranking, by_input
-from shuffleproof.core.rerank.design import FIRST, IDEAL, RANDOM, REVERSED, SET_A, SET_B, TOP, Input
+from shuffleproof.core.rerank.calls import Call, Ranking
+from shuffleproof.core.rerank.design import (
+    FIRST,
+    IDEAL,
+    LONG,
+    RANDOM,
+    REVERSED,
+    SET_A,
+    SET_B,
+    TOP,
+    Design,
+    Input,
+)
+from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import evaluate_run, judge_runs
-from shuffleproof.core.studies.kinds.rerankers.plan import Plan
+from shuffleproof.core.studies.kinds.rerankers.question import Rerankers
 from shuffleproof.core.studies.result import CALL_SECONDS, StudyResult
+from shuffleproof.core.studies.study import CellResult, DescribedPlan
 
 KINDS = {FIRST, REVERSED, IDEAL, RANDOM, TOP, SET_A, SET_B}
 """Names of inputs of the design, where recorded answers have the name of a first stage."""
 
 WINDOWS = "first windows of other first stages"
+AVERAGED, RELEVANT = "orders averaged", "first relevant in third"
+"""Curves: quality of the mean place in 1, 2, … answers, and by the place of relevant documents."""
 
-Grades = Mapping[str, Mapping[str, int]]
+ScoresByQuery = Mapping[str, Mapping[str, float]]
+"""Scores of documents by query."""
+
+
+@dataclass(frozen=True)
+class Plan(DescribedPlan):
+    """Full description of the study.
+
+    Attributes:
+        rankers: (label, digest).
+        lists: digest of the lists, or of the recorded answers.
+        recorded: True if no reranker is called.
+        measures: as text.
+        orders: random orders.
+        repeats: calls with the same input.
+        sets: pairs of sets.
+        seed: of the design.
+        queries: number of queries; None: all.
+        call_price: of a call.
+        token_price: of a million tokens.
+    """
+
+    kind: str = field(default=Rerankers.kind, init=False)
+    rankers: tuple[tuple[str, str], ...]
+    lists: str
+    recorded: bool
+    measures: tuple[str, ...]
+    orders: int
+    repeats: int
+    sets: int
+    seed: int
+    queries: int | None
+    call_price: float
+    token_price: float
+
+    @classmethod
+    def for_question(
+        cls, question: Rerankers, rankers: Sequence[tuple[str, str]], lists: str, *, recorded: bool
+    ) -> "Plan":
+        """Plan of a question."""
+        shared = cls.__dataclass_fields__.keys() - {"kind", "rankers", "lists", "recorded"}
+        more = {name: getattr(question, name) for name in shared}
+        return cls(rankers=tuple(rankers), lists=lists, recorded=recorded, **more)
+
+    @property
+    def design(self) -> Design:
+        """Inputs of every query."""
+        return Design(self.orders, self.repeats, self.sets, seed=self.seed)
+
+    @property
+    def orders_per_list(self) -> int:
+        """Number of inputs of a long list."""
+        return len(self.design.inputs(LONG))
+
+    def digest(self, label: str, given: Input, lists: int) -> str:
+        """Key of the scores of a ranker for one input of this many lists."""
+        facts = {
+            "kind": self.kind, "ranker": dict(self.rankers)[label], "lists": self.lists,
+            "input": given.name, "repeat": given.repeat, "seed": self.seed, "queries": lists,
+        }  # fmt: skip
+        return key_of("trial", facts).digest
+
+    def digests(self, lists: int, /) -> list[str]:
+        """Keys of the scores of all rankers for all inputs of long lists."""
+        inputs = self.design.inputs(LONG)
+        return [self.digest(label, given, lists) for label, _ in self.rankers for given in inputs]
+
+    def price(self, calls: int, tokens: int) -> float:
+        """Price of calls."""
+        return self.call_price * calls + self.token_price * tokens / 1e6
+
+    def assemble(
+        self, finished: Mapping[str, CellResult], query_ids: Sequence[str], facts: Mapping[str, Any]
+    ) -> StudyResult | None:
+        """No partial result."""
+        del finished, query_ids, facts
+        return None
 
 
 @dataclass(frozen=True)
@@ -32,10 +123,14 @@ class Lists:
     Attributes:
         stages: by first stage and query, the ranking.
         grades: by query and document.
+        texts: of documents, as far as they are known.
+        query_texts: of queries, likewise.
     """
 
     stages: Mapping[str, Mapping[str, Ranking]]
-    grades: Grades
+    grades: Mapping[str, Mapping[str, int]]
+    texts: Mapping[str, str] = field(default_factory=dict)
+    query_texts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -45,34 +140,35 @@ class RerankedList:
     Attributes:
         stage: its first stage.
         query: its id.
-        ranking: its documents in the order of the first stage.
-        inputs: of the design.
+        shown: documents of each input of the design, in the order shown.
         answers: by input, as far as there are any.
     """
 
     stage: str
     query: str
-    ranking: Ranking
-    inputs: Sequence[Input]
+    shown: Mapping[Input, Ranking]
     answers: Mapping[Input, Call]
 
-    def of_kind(self, kind: str) -> list[Call]:
-        """Usable answers to the inputs of one kind."""
-        found = self.answers.items()
-        return [call for given, call in found if given.kind == kind and call.answered]
+    @property
+    def random(self) -> list[Call]:
+        """Usable answers to random orders."""
+        return [call for given, call in self.answers.items()
+                if given.kind == RANDOM and call.answered]  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Condition:
-    """Answers of a reranker under one input, by query.
+    """Answers of a reranker under one input.
 
     Attributes:
         trial: row of the result.
-        rankings: by query, scores by document.
+        rankings: scores of documents by query.
+        calls: by query.
     """
 
     trial: dict[str, Any]
-    rankings: Mapping[str, Mapping[str, float]]
+    rankings: ScoresByQuery
+    calls: Mapping[str, Call] = field(default_factory=dict)
 
 
 def examine(
@@ -86,31 +182,28 @@ def examine(
     if not made:
         raise DataError(str(known.get("data")), "no answers", "Name rerankers, or other data.")
     conditions = list(_conditions(made, lists))
-    values = _values(plan, [condition.rankings for condition in conditions], lists.grades)
+    values = _values(plan, [condition.rankings for condition in conditions], lists)
     facts: dict[str, Any] = dict(known)
-    missing: list[dict[str, Any]] = []
-    wanted = 0
+    missing, wanted = list[dict[str, Any]](), 0
     for name, _ in plan.rankers:
         of_ranker = [call for call in made if call.reranker == name]
         examined = list(_reranked(plan, of_ranker, lists))
-        table = {
-            "effects": [_effects(name, examined, of_ranker)],
-            "pairs": [_pairs(name, of_ranker)],
-            "places": [_places(name, examined, of_ranker)],
-            "repeats": list(_repeats(name, of_ranker)),
-            "faults": [_faults(plan, name, of_ranker)],
-            CALL_SECONDS: [_seconds(name, of_ranker)],
-            "aggregated": _aggregated(plan, name, examined, lists.grades),
-            "moved": _moved(name, of_ranker, lists.grades),
-            "slots": list(_slots(plan, name, examined, lists.grades)),
+        random = [(one.calls, value[0]) for one, value in zip(conditions, values, strict=True)
+                  if (one.trial["ranker"], one.trial["family"]) == (name, RANDOM)]  # fmt: skip
+        table = _effects(examined, of_ranker) | {
+            "pairs": [effects.pair_agreement(_windows(of_ranker) or of_ranker)],
+            "repeats": list(_repeats(of_ranker)),
+            "faults": [_faults(plan, of_ranker, lists)],
+            CALL_SECONDS: [{"seconds": _sum(call.seconds for call in of_ranker)}],
+            "curves": [*_aggregated(plan, examined, lists), *_by_slot(random, lists)],
         }
         for fact, rows in table.items():
-            facts.setdefault(fact, []).extend(rows)
-        wanted += sum(len(one.inputs) for one in examined)
-        missing += [row for one in examined for row in _missing(plan, name, one, lists.grades)]
-    share = len(missing) / wanted if wanted else 0.0
+            facts.setdefault(fact, []).extend({"reranker": name, **row} for row in rows)
+        wanted += sum(len(one.shown) for one in examined)
+        missing += [row for one in examined for row in _missing(name, one, lists)]
     facts["missing"] = {
-        "share": share, "calls": len(missing), "wanted": wanted, "lines": missing,
+        "share": len(missing) / wanted if wanted else 0.0, "calls": len(missing), "wanted": wanted,
+        "lines": missing,
     }  # fmt: skip
     facts["sliding"] = any(call.is_list and call.calls > 1 for call in made)
     facts["ceilings"] = _ceilings(plan, conditions, lists)
@@ -125,7 +218,7 @@ def _conditions(made: Iterable[Call], lists: Lists) -> Iterator[Condition]:
     for stage, rankings in lists.stages.items():
         sizes = [len(ranking) for ranking in rankings.values()]
         scored = {query: _by_rank(rankings.get(query, ())) for query in lists.grades}
-        yield Condition(_trial((INITIAL, stage, max(sizes), 1), sizes, []), scored)
+        yield Condition(_trial((INITIAL, stage, max(sizes), 1), sizes), scored)
     groups: dict[tuple[str, str, int, int], list[Call]] = {}
     for call in made:
         given = Input(call.first_stage, call.repeat)
@@ -136,19 +229,19 @@ def _conditions(made: Iterable[Call], lists: Lists) -> Iterator[Condition]:
             groups.setdefault((call.reranker, kind, depth, number), []).append(call)
     for (reranker, kind, depth, number), calls in groups.items():
         sizes = [len(call.shown or call.answered) for call in calls]
-        seconds = [call.seconds for call in calls if call.seconds is not None]
-        place = (reranker, kind, depth or max(sizes), number)
-        answered = {call.query: _ranking(call, lists) for call in calls}
-        yield Condition(_trial(place, sizes, seconds), answered)
+        trial = _trial((reranker, kind, depth or max(sizes), number), sizes, _seconds(calls))
+        by_query = {call.query: call for call in calls}
+        yield Condition(trial, {query: _scores(call, lists) for query, call in by_query.items()},
+                        by_query)  # fmt: skip
 
 
 def _trial(
-    place: tuple[str, str, int, int], sizes: Sequence[int], seconds: Sequence[float]
+    place: tuple[str, str, int, int], sizes: Sequence[int], seconds: float = 0.0
 ) -> dict[str, Any]:
     reranker, stage, depth, number = place
     return {
         "ranker": reranker, "family": stage, "level": float(depth), "draw": number - 1, "tau": 1.0,
-        "set_size": float(np.mean(sizes)), "seconds": float(np.sum(seconds)),
+        "set_size": float(np.mean(sizes)), "seconds": seconds,
     }  # fmt: skip
 
 
@@ -156,7 +249,7 @@ def _by_rank(ranking: Sequence[str]) -> dict[str, float]:
     return {name: -float(rank) for rank, name in enumerate(ranking)}
 
 
-def _ranking(call: Call, lists: Lists) -> dict[str, float]:
+def _scores(call: Call, lists: Lists) -> dict[str, float]:
     """Scores of an answer; of a shortened list the rest of the first stage follows.
 
     A document that was shown and not answered is not in it, as users would see it. In a shortened
@@ -175,15 +268,15 @@ def _ranking(call: Call, lists: Lists) -> dict[str, float]:
     return scored
 
 
-def _values(
-    plan: Plan, rankings: Sequence[Mapping[str, Mapping[str, float]]], grades: Grades
-) -> list[np.ndarray]:
+def _values(plan: Plan, rankings: Sequence[ScoresByQuery], lists: Lists) -> list[np.ndarray]:
     """Values of every ranking of all queries: measures × queries."""
     measures = [Measure.parse(text) for text in plan.measures]
-    runs = {str(at): Run("", dict(of)) for at, of in enumerate(rankings)}
-    whole = judge_runs(grades, runs)
+    runs = {str(at): Run("", {**of}) for at, of in enumerate(rankings)}
+    if not runs:
+        return []
+    whole = judge_runs(lists.grades, runs)
     places = {query: at for at, query in enumerate(whole.dataset.query_ids)}
-    order = [places[query] for query in grades]
+    order = [places[query] for query in lists.grades]
     return [
         evaluate_run(measures, whole.dataset, whole.lists[name], whole.scores[name])[:, order]
         for name in runs
@@ -196,22 +289,24 @@ def _reranked(plan: Plan, made: Sequence[Call], lists: Lists) -> Iterator[Rerank
     Of recorded answers a list is as long as the shortest one from that first stage.
     """
     depths: dict[str, int] = {}
+    found: dict[tuple[str, Ranking], list[Call]] = {}
     for call in made:
+        if not (call.is_list and call.shown):
+            continue
+        found.setdefault((call.query, call.shown), []).append(_of_shown(call))
         stage = call.first_stage if call.first_stage in lists.stages else INITIAL
-        if call.is_list and call.shown and stage in lists.stages:
+        if stage in lists.stages:
             size = len(call.shown)
             # Live calls also show parts of a list; the list itself is the longest
-            shortest = stage != INITIAL
-            known = depths.get(stage, size)
-            depths[stage] = min(known, size) if shortest else max(known, size)
-    found = by_input([_of_shown(call) for call in made if call.is_list and call.shown])
+            longer = max if stage == INITIAL else min
+            depths[stage] = longer(depths.get(stage, size), size)
     for stage, depth in depths.items():
         for query, whole in lists.stages[stage].items():
             if query in lists.grades:
-                ranking = whole[:depth]
-                inputs = plan.design.inputs(len(ranking))
-                answers = _answers(plan, (made[0].reranker, query, ranking), lists.grades, found)
-                yield RerankedList(stage, query, ranking, inputs, answers)
+                ranking, grades = whole[:depth], lists.grades[query]
+                shown = {given: plan.design.documents(given, query, ranking, grades)
+                         for given in plan.design.inputs(len(ranking))}  # fmt: skip
+                yield RerankedList(stage, query, shown, _answers(query, shown, found))
 
 
 def _of_shown(call: Call) -> Call:
@@ -227,17 +322,12 @@ def _of_shown(call: Call) -> Call:
 
 
 def _answers(
-    plan: Plan,
-    place: tuple[str, str, Ranking],
-    grades: Grades,
-    found: Mapping[tuple[str, str, Ranking], Sequence[Call]],
+    query: str, shown: Mapping[Input, Ranking], found: Mapping[tuple[str, Ranking], list[Call]]
 ) -> dict[Input, Call]:
-    """Answers of a reranker to the inputs of one list."""
-    name, query, ranking = place
+    """Answers to the inputs of one list."""
     answers: dict[Input, Call] = {}
-    for given in plan.design.inputs(len(ranking)):
-        shown = plan.design.documents(given, query, ranking, grades.get(query, {}))
-        calls = sorted(found.get((name, query, shown), ()), key=lambda call: call.repeat)
+    for given, documents in shown.items():
+        calls = sorted(found.get((query, documents), ()), key=lambda call: call.repeat)
         if given.kind == FIRST:  # all repetitions that there are
             answers |= {Input(FIRST, at): call for at, call in enumerate(calls, start=1)}
         elif calls:
@@ -245,205 +335,181 @@ def _answers(
     return answers
 
 
-def _effects(name: str, examined: Sequence[RerankedList], made: Sequence[Call]) -> dict[str, Any]:
-    """Effects of a reranker, and the split of variances."""
+def _effects(
+    examined: Sequence[RerankedList], made: Sequence[Call]
+) -> dict[str, list[dict[str, Any]]]:
+    """Effects with the split of variances, and positions shown and answered.
+
+    Slots are those of random orders, else of first windows (later ones show earlier winners in
+    their last slots).
+    """
     unit, answers = effects.unit_of(made), [one.answers for one in examined]
-    found, basis = effects.effects(answers, unit), "random orders"
-    if np.isnan(found["order"].value):  # recorded: the same documents in other windows
-        windows: dict[str, list[Call]] = {}
-        for call in _first_windows(made):
-            windows.setdefault(call.query, []).append(call)
-        order, p = effects.slot_contrast(list(windows.values()), unit)
-        found["order"], basis = effects.Effect(*order, p, len(windows), unit), WINDOWS
-    split = effects.variance_split(answers, unit)
+    random = [call for one in examined for call in one.random]
+    windows = [call for call in _windows(made) if call.answered
+               and call.window + len(call.shown) >= call.depth]  # fmt: skip
+    tried = [
+        (basis, *effects.slots(list(_by_query(calls).values()), unit))
+        for basis, calls in (("random orders", random), (WINDOWS, windows))
+    ]
+    basis, order, curve = next((one for one in tried if one[2]), tried[-1])
+    found = effects.effects(answers, unit, order)
+    split = [
+        {part: _known(max(value, 0.0)) for part, value in row.items()}
+        for row in effects.variance_split(answers, unit)
+    ]
     parts = ("documents", "order", "company", "noise")
-    return {
-        "reranker": name, **{effect: value.plain() for effect, value in found.items()},
-        "basis": basis,
-        "variances": {part: _mean([row[part] for row in split]) for part in parts},
-        "variances_by_query": [
-            {"query": one.query, **{part: _known(row[part]) for part in parts}}
-            for one, row in zip(examined, split, strict=True)
-        ],
+    by_query = [{"query": one.query, **row} for one, row in zip(examined, split, strict=True)]
+    row = {
+        **{effect: {name: _known(one) for name, one in vars(value).items()}
+           for effect, value in found.items()},
+        "basis": basis, "variances": {part: _mean(row[part] for row in split) for part in parts},
+        "variances_by_query": by_query,
     }  # fmt: skip
+    shown = random or windows or [call for call in made if call.is_list and call.shown]
+    of = "random orders" if random else "first windows" if windows else "lists in their order"
+    matrix = effects.place_matrix(shown).round(4).tolist()
+    place = {"basis": of, "lists": len(shown), "matrix": matrix, "values": curve, "unit": unit}
+    return {"effects": [row], "places": [place]}
 
 
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
+def _known(value: Any) -> Any:
+    return None if isinstance(value, float) and np.isnan(value) else value
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    known = [value for value in values if not np.isnan(value)]
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
     return float(np.mean(known)) if known else None
 
 
-def _first_windows(made: Iterable[Call]) -> list[Call]:
-    """First window of each list: later ones show earlier winners in their last slots."""
-    windows = (call for call in made if not call.is_list and call.answered)
-    return [call for call in windows if call.window + len(call.shown) >= call.depth]
+def _sum(values: Iterable[float | None]) -> float | None:
+    """Sum of the values that are known."""
+    known = [value for value in values if value is not None]
+    return float(np.sum(known)) if known else None
 
 
-def _pairs(name: str, made: Sequence[Call]) -> dict[str, Any]:
-    """Agreement of answers to pairs that were shown again: in windows, else in whole lists."""
-    windows = [call for call in made if not call.is_list]
-    agreement = effects.pair_agreement(windows or made)
-    return {
-        "reranker": name, "same_order_agreement": _known(agreement.same),
-        "opposite_order_agreement": _known(agreement.opposite), "n": agreement.n,
-        "n_opposite": agreement.n_opposite,
-    }  # fmt: skip
+def _seconds(calls: Iterable[Call]) -> float:
+    return _sum(call.seconds for call in calls) or 0.0
 
 
-def _places(name: str, examined: Sequence[RerankedList], made: Sequence[Call]) -> dict[str, Any]:
-    """Positions shown and answered, from random orders, else from first windows or lists.
-
-    Also the value of each slot, minus the mean over slots, where documents were shown in several.
-    """
-    random = [call for one in examined for call in one.of_kind(RANDOM)]
-    windows = _first_windows(made)
-    chosen = random or windows or [call for call in made if call.is_list and call.shown]
-    basis = "random orders" if random else "first windows" if windows else "lists in their order"
-    matrix = effects.place_matrix(chosen).round(4).tolist()
-    by_query: dict[str, list[Call]] = {}
-    for call in random or windows:
-        by_query.setdefault(call.query, []).append(call)
-    unit = effects.unit_of(made)
-    values = effects.slot_curve(list(by_query.values()), unit)
-    return {
-        "reranker": name, "basis": basis, "lists": len(chosen), "matrix": matrix,
-        "values": values, "unit": unit,
-    }  # fmt: skip
+def _windows(made: Iterable[Call]) -> list[Call]:
+    return [call for call in made if not call.is_list]
 
 
-def _repeats(name: str, made: Iterable[Call]) -> Iterator[dict[str, Any]]:
+def _by_query(calls: Iterable[Call]) -> dict[str, list[Call]]:
+    found: dict[str, list[Call]] = {}
+    for call in calls:
+        found.setdefault(call.query, []).append(call)
+    return found
+
+
+def _repeats(made: Iterable[Call]) -> Iterator[dict[str, Any]]:
     """Agreement of repeated answers, by first stage and depth."""
-    groups: dict[tuple[str, int], dict[str, list[Call]]] = {}
+    groups: dict[tuple[str, int], list[Call]] = {}
     for call in made:
         if call.is_list:
-            by_query = groups.setdefault((call.first_stage, call.depth), {})
-            by_query.setdefault(call.query, []).append(call)
-    for (stage, depth), by_query in groups.items():
-        repeated = [calls for calls in by_query.values() if len(calls) > 1]
+            # Live lists are as long as their query allows
+            depth = 0 if Input(call.first_stage).kind in KINDS else call.depth
+            groups.setdefault((call.first_stage, depth), []).append(call)
+    for (stage, _), calls in groups.items():
+        repeated = [calls for calls in _by_query(calls).values() if len(calls) > 1]
         if agreement := effects.repeat_agreement(repeated):
-            count = max(map(len, repeated))
-            place = {"reranker": name, "first_stage": stage, "depth": depth, "repeats": count}
-            yield place | agreement
+            count, depth = max(map(len, repeated)), max(call.depth for call in calls)
+            yield {"first_stage": stage, "depth": depth, "repeats": count, **agreement}
 
 
-def _faults(plan: Plan, name: str, made: Sequence[Call]) -> dict[str, Any]:
-    """Calls of a reranker with their faults, seconds, tokens and price."""
-    counted = [call for call in made if not call.is_list] or list(made)
-    tokens = [call.tokens for call in counted if call.tokens is not None]
-    calls = sum(call.calls for call in counted)
-    price = plan.call_price * calls + plan.token_price * sum(tokens) / 1e6
-    faults = {
-        fault: int(sum(getattr(call, fault) for call in counted))
-        for fault in ("dropped", "repeated", "unknown")
-    }
+def _faults(plan: Plan, made: Sequence[Call], lists: Lists) -> dict[str, Any]:
+    """Calls with their faults, tokens and price, and the places that relevant documents rise.
+
+    Recorded answers count as lists, since files seldom say how many requests a list took. Faults
+    are those of windows where these were recorded.
+    """
+    answers = _windows(made) or made
+    whole = [call for call in made if call.is_list]
+    of_lists, of_windows = (
+        {(call.query, call.first_stage, call.depth, call.repeat) for call in calls}
+        for calls in (whole, _windows(made))
+    )
+    calls = sum(call.calls for call in made)
+    name = RankerName.of(made[0].reranker) if made else None
+    is_live = not plan.recorded and name is not None and name.kind is Kind.ENDPOINT
+    unit = "requests" if is_live else "lists"
+    if plan.recorded:
+        calls = len(whole) + len(of_windows - of_lists)
+    tokens = _sum(call.tokens for call in answers)
+    rises = [
+        slot - call.answered.index(name)
+        for call in whole
+        for slot, name in enumerate(call.shown)
+        if lists.grades.get(call.query, {}).get(name, 0) > 0 and name in call.answered
+    ]
     return {
-        "reranker": name, "calls": calls,
-        "malformed": sum(call.is_faulty for call in counted), **faults,
-        "tokens": int(np.sum(tokens)) if tokens else None, "price": price or None,
+        "calls": calls, "unit": unit,
+        "malformed": sum(call.is_faulty for call in answers),
+        **{fault: int(sum(getattr(call, fault) for call in answers))
+           for fault in ("dropped", "repeated", "unknown")},
+        "tokens": None if tokens is None else int(tokens),
+        "price": plan.price(calls, int(tokens or 0)) or None, "relevant_up": _mean(rises),
     }  # fmt: skip
 
 
-def _seconds(name: str, made: Iterable[Call]) -> dict[str, Any]:
-    """Seconds of all calls of a reranker, as far as they are known."""
-    seconds = [call.seconds for call in made if call.seconds is not None]
-    return {"reranker": name, "seconds": float(np.sum(seconds)) if seconds else None}
-
-
-def _missing(plan: Plan, name: str, one: RerankedList, grades: Grades) -> Iterator[dict[str, Any]]:
+def _missing(name: str, one: RerankedList, lists: Lists) -> Iterator[dict[str, Any]]:
     """Inputs of a list without an answer, as calls to be made elsewhere."""
-    for given in one.inputs:
+    for given, shown in one.shown.items():
         if given not in one.answers:
-            shown = plan.design.documents(given, one.query, one.ranking, grades.get(one.query, {}))
-            stage = one.stage if given.kind == FIRST else given.name
+            texts = [lists.texts.get(document) for document in shown]
+            known = {"texts": texts} if None not in texts else {}
+            if text := lists.query_texts.get(one.query):
+                known["query_text"] = text  # type: ignore[assignment]
             yield {
-                "reranker": name, "query": one.query, "shown": list(shown), "first_stage": stage,
-                "depth": len(shown), "repeat": given.repeat,
+                "reranker": name, "query": one.query, "shown": list(shown),
+                "first_stage": one.stage if given.kind == FIRST else given.name,
+                "depth": len(shown), "repeat": given.repeat, **known,
             }  # fmt: skip
 
 
 def _aggregated(
-    plan: Plan, name: str, examined: Sequence[RerankedList], grades: Grades
-) -> list[dict[str, Any]]:
-    """Quality of the mean place in 1, 2, … answers to random orders, and its price in calls."""
-    random = {one.query: one.of_kind(RANDOM) for one in examined if one.of_kind(RANDOM)}
-    most = min(map(len, random.values()), default=0)
-    if not most:
-        return []
+    plan: Plan, examined: Sequence[RerankedList], lists: Lists
+) -> Iterator[dict[str, Any]]:
+    """Quality of the mean place in 1, 2, … answers to random orders."""
+    random = {one.query: one.random for one in examined if one.random}
     rankings = [
         {query: _by_rank(effects.aggregated(calls[:count])) for query, calls in random.items()}
-        for count in range(1, most + 1)
+        for count in range(1, min(map(len, random.values()), default=0) + 1)
     ]
-    chosen = [at for at, query in enumerate(grades) if query in random]
-    values = _values(plan, rankings, grades)
-    return [
-        {"reranker": name, "calls": count, "mean": float(np.nanmean(value[0][chosen]))}
-        for count, value in enumerate(values, start=1)
-    ]
+    chosen = [at for at, query in enumerate(lists.grades) if query in random]
+    for count, value in enumerate(_values(plan, rankings, lists), start=1):
+        mean = float(np.nanmean(value[0][chosen]))
+        yield {"by": AVERAGED, "at": count, "mean": mean, "n": len(chosen)}
 
 
-def _moved(name: str, made: Iterable[Call], grades: Grades) -> list[dict[str, Any]]:
-    """Mean number of places that documents of a grade rise, by grade, over whole lists."""
-    moves: dict[int, list[int]] = {}
-    for call in made:
-        if call.is_list and call.shown:
-            places = {document: rank for rank, document in enumerate(call.answered)}
-            of_query = grades.get(call.query, {})
-            for slot, document in enumerate(call.shown):
-                if document in places:
-                    grade = max(int(of_query.get(document, 0)), 0)
-                    moves.setdefault(grade, []).append(slot - places[document])
-    return [
-        {"reranker": name, "grade": grade, "rises": float(np.mean(of)), "n": len(of)}
-        for grade, of in sorted(moves.items())
-    ]
-
-
-def _slots(
-    plan: Plan, name: str, examined: Sequence[RerankedList], grades: Grades
+def _by_slot(
+    random: Iterable[tuple[Mapping[str, Call], np.ndarray]], lists: Lists
 ) -> Iterator[dict[str, Any]]:
     """Quality by the third of the list in which the first relevant document was shown."""
-    calls = [call for one in examined for call in one.of_kind(RANDOM)]
-    thirds: dict[int, list[Call]] = {}
-    for call in calls:
-        relevant = [
-            slot for slot, document in enumerate(call.shown)
-            if grades.get(call.query, {}).get(document, 0) > 0
-        ]  # fmt: skip
-        if relevant:
-            thirds.setdefault(3 * relevant[0] // len(call.shown), []).append(call)
-    queries = list(grades)
+    thirds: dict[int, list[float]] = {}
+    for calls, values in random:
+        for (query, grades), value in zip(lists.grades.items(), values.tolist(), strict=True):
+            shown = calls[query].shown if query in calls else ()
+            relevant = [slot for slot, name in enumerate(shown) if grades.get(name, 0) > 0]
+            if relevant:
+                thirds.setdefault(3 * relevant[0] // len(shown), []).append(value)
     for third, of_third in sorted(thirds.items()):
-        rankings = [{call.query: _by_rank(call.answered)} for call in of_third]
-        values = _values(plan, rankings, grades)
-        of_calls = [
-            float(value[0][queries.index(call.query)])
-            for value, call in zip(values, of_third, strict=True)
-        ]
-        yield {"reranker": name, "third": third + 1, "mean": float(np.nanmean(of_calls)),
-               "n": len(of_calls)}  # fmt: skip
+        mean = float(np.nanmean(of_third))
+        yield {"by": RELEVANT, "at": third + 1, "mean": mean, "n": len(of_third)}
 
 
 def _ceilings(plan: Plan, conditions: Iterable[Condition], lists: Lists) -> list[dict[str, Any]]:
     """Best quality that reranking the first documents of each first stage can reach, by depth."""
-    depths = sorted(
-        {int(one.trial["level"]) for one in conditions if one.trial["ranker"] != INITIAL}
-    )
-    places, rankings = [], []
-    for stage, of_stage in lists.stages.items():
-        for depth in depths:
-            places.append((stage, depth))
-            rankings.append({
-                query: _by_rank(_ideal(of_stage.get(query, ()), depth, grades))
-                for query, grades in lists.grades.items()
-            })  # fmt: skip
-    values = _values(plan, rankings, lists.grades) if rankings else []
+    depths = {int(one.trial["level"]) for one in conditions if one.trial["ranker"] != INITIAL}
+    places = [(stage, depth) for stage in lists.stages for depth in sorted(depths)]
+    rankings = [
+        {query: _by_rank(_ideal(lists.stages[stage].get(query, ()), depth, grades))
+         for query, grades in lists.grades.items()}
+        for stage, depth in places
+    ]  # fmt: skip
     return [
         {"first_stage": stage, "depth": depth, "ceiling": float(np.nanmean(value[0]))}
-        for (stage, depth), value in zip(places, values, strict=True)
+        for (stage, depth), value in zip(places, _values(plan, rankings, lists), strict=True)
     ]
 
 

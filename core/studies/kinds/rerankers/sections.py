@@ -1,13 +1,13 @@
-"""Sections of a study of rerankers: effects, quality by input, places, depths, faults."""
+"""Sections of a study of rerankers: one table of everything, quality by input, effects, curves."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.metrics.significance import bootstrap_intervals
+from shuffleproof.core.metrics.significance import ALPHA, bootstrap_intervals
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.rerank.design import FIRST, IDEAL, RANDOM, REVERSED, TOP
 from shuffleproof.core.rerank.effects import PLACE
@@ -30,11 +30,15 @@ from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Column, Table
 from shuffleproof.core.words import counted, number, percent, signed
 
-ALPHA, ROUNDING = 0.05, 1e-9
-"""Level of tests, and the share of the variance between documents that is rounding."""
+ROUNDING = 1e-9
+"""Share of the variance between documents that is rounding."""
 
 INPUTS = {FIRST, IDEAL, RANDOM, REVERSED}
 """Inputs that have one depth."""
+
+EFFECT_NAMES = ("order", "company", "noise")
+DEPTH = "candidates"
+"""Curve of the quality by the length of the list."""
 
 WHY = "order and company: t tests over queries, adjusted by Holm"
 RERANKER = Column("ranker", "Reranker", tables.NAME)
@@ -52,24 +56,29 @@ ROWS = (
 )
 SUMMARY = (
     RERANKER,
-    Column(
-        "mean",
-        "First stages",
-        tables.VALUE,
-        "Mean over all first stages and depths that the "
-        "reranker has: compare rerankers in the table by input.",
-    ),
-    Column("worst", "Worst input", tables.VALUE, "Smallest mean over inputs with all documents."),
+    Column("input", "Input", help="Of the mean: the input that most rerankers have."),
+    Column("mean", "Mean", tables.VALUE, "Over queries and repetitions of this input."),
+    Column("worst_input", "Worst input", help="Of the smallest mean; shortened lists left out."),
+    Column("worst", "Mean there", tables.VALUE),
     Column("order", "Order", tables.CHANGE, "First slot minus last slot."),
     Column("company", "Company", tables.VALUE, "Standard deviation over sets."),
     Column("noise", "Noise", tables.VALUE, "Standard deviation of the same input again."),
-    Column("unit", "Unit", help="Of the effects: the reranker's score, or the place (0–1)."),
-    Column("malformed", "Malformed", tables.COUNT, "Answers that are no order of what was shown."),
-    Column("calls", "Calls", tables.COUNT),
+    Column("unit", "Unit of effects", help="The reranker's score, or the place (0–1)."),
+    Column("same_order_agreement", "Pairs, same order", ".1%", "Answered alike when shown again."),
+    Column("opposite_order_agreement", "Pairs, opposite order", ".1%", "Likewise."),
+    Column("malformed", "Malformed", tables.COUNT,
+           "Answers (of windows, where recorded) that are no order of what was shown."),
+    Column("calls", "Calls", tables.COUNT, "Of the unit named below."),
+    Column("calls_unit", "Unit of calls", help="Requests of an endpoint; else whole lists."),
     Column("seconds", "Seconds", ".1f", "Of all calls."),
     Column("tokens", "Tokens", tables.COUNT, "As the service counted them."),
     Column("price", "Price", ".4g"),
-)
+    Column("dropped", "Dropped", tables.COUNT, "Documents without an answer.", detail=True),
+    Column("repeated", "Repeated", tables.COUNT, "Documents named again.", detail=True),
+    Column("unknown", "Unknown", tables.COUNT, "Names that were not shown.", detail=True),
+    Column("relevant_up", "Relevant up", "+.2f", "Mean places that relevant documents rise.",
+           detail=True),
+)  # fmt: skip
 EFFECTS = (
     RERANKER,
     Column("effect", "Effect"),
@@ -78,13 +87,6 @@ EFFECTS = (
     Column("p", "p", tables.P, "Adjusted by Holm over order and company."),
     Column("n", "N", tables.COUNT, "Queries."),
     Column("unit", "Unit"),
-)
-PAIRS = (
-    RERANKER,
-    Column("same_order_agreement", "Same order", ".1%", "Shown again in the same order."),
-    Column("opposite_order_agreement", "Opposite order", ".1%", "Shown in the opposite order."),
-    Column("n", "Pairs, same", tables.COUNT),
-    Column("n_opposite", "Pairs, opposite", tables.COUNT),
 )
 REPEATS = (
     RERANKER,
@@ -95,41 +97,17 @@ REPEATS = (
     Column("overlap", "Top 10 shared", ".1%", "Of two repeats."),
     Column("same_first", "Same first", ".1%", "Pairs of repeats with the same first document."),
 )
-AGGREGATED = (
-    RERANKER,
-    Column("calls", "Orders", tables.COUNT, "Answers to random orders whose places are averaged."),
-    Column("mean", "Mean", tables.VALUE),
-)
-SLOTS = (
-    RERANKER,
-    Column("third", "Third", tables.COUNT, "Of the list that held the first relevant document."),
-    Column("mean", "Mean", tables.VALUE),
-    Column("n", "Lists", tables.COUNT),
-)
-MOVED = (
-    RERANKER,
-    Column("grade", "Grade", tables.COUNT),
-    Column("rises", "Places up", "+.2f", "Mean number of places that documents rise."),
-    Column("n", "Documents", tables.COUNT),
-)
-DEPTHS = (
+CURVES = (
     RERANKER,
     Column("first_stage", "Input"),
-    Column("depth", "Depth", tables.COUNT),
+    Column("by", "By", help="Documents reranked; random orders whose places are averaged; third "
+           "of the list that showed the first relevant document."),
+    Column("at", "At", tables.COUNT),
     Column("mean", "Mean", tables.VALUE),
+    Column("n", "N", tables.COUNT, "Queries, or lists of a third."),
     Column("ceiling", "Ceiling", tables.VALUE, "Of a perfect order of these documents."),
     Column("gained", "Gain", tables.CHANGE, "Over the first stage."),
     Column("share", "Share of gain", ".0%", "Of the largest gain over the depths."),
-)
-FAULTS = (
-    RERANKER,
-    *(Column(name, label, tables.COUNT, words) for name, label, words in (
-        ("calls", "Calls", "Whole lists, or windows where these were recorded."),
-        ("malformed", "Malformed", "Answers that are no order of exactly what was shown."),
-        ("dropped", "Dropped", "Documents without an answer."),
-        ("repeated", "Repeated", "Documents named again."),
-        ("unknown", "Unknown", "Names that were not shown."),
-    )),
 )  # fmt: skip
 
 
@@ -191,34 +169,29 @@ def _in_words(effect: str, values: Any) -> str:
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """Sections of the result, in display order."""
     facts, measure = result.facts, view.measure(result)
+    quality, every = rows(result), curves(result)
     places = pd.DataFrame(facts["places"]).rename(columns={"reranker": "ranker"})
-    if any(row.get("values") for row in facts["places"]):
+    if any(row["values"] for row in facts["places"]):
         yield Picture("slots", (places,), title="Value by slot")
     yield Picture("places", (places,), title="Position shown and answered")
     short = Measure.parse(measure).convention().partition(" ")[0]
-    yield Picture(
-        "conditions", (quality_by_input(result, measure), short), title="Quality by input"
-    )
+    yield Picture("conditions", (by_input(quality, measure), short), title="Quality by input")
+    if len(every):
+        # Curves have the first measure of the study
+        first = Measure.parse(result.measures[0]).convention().partition(" ")[0]
+        yield Picture("reranker curves", (every, first), title="Depth, averaging, slot")
     yield Convention.of(measure, len(result.query_ids), *_conventions(facts))
     yield Table(summary(result), SUMMARY, "Rerankers at a glance")
-    quality = Table(rows(result), ROWS, "Quality by input")
-    yield quality if len(result.measures) > 1 else quality.without("measure")
+    table = Table(quality, ROWS, "Quality by input")
+    yield table if len(result.measures) > 1 else table.without("measure")
     yield Table(effect_rows(result), EFFECTS, "Effects of order, company and noise")
-    pairs = _frame(facts["pairs"], PAIRS)
-    yield Table(pairs, PAIRS, "Agreement on pairs that were shown again", detail=True)
-    for name, columns, title in (
-        ("repeats", REPEATS, "Repeated answers to the same input"),
-        ("aggregated", AGGREGATED, "Mean place over several random orders"),
-        ("slots", SLOTS, "Quality by the slot of the first relevant document"),
-        ("moved", MOVED, "Movement of documents by grade"),
-    ):
-        frame = repeats(result) if name == "repeats" else _frame(facts[name], columns)
-        if len(frame):
-            yield Table(frame, columns, title, detail=True)
-    found = depths(result)
-    if len(found):
-        yield Table(found, DEPTHS, "Gain by number of candidates", detail=True)
-    yield Table(_frame(facts["faults"], FAULTS), FAULTS, "Faults of answers", detail=True)
+    repeated = repeats(result)
+    if len(repeated):
+        title = "Repeated answers to the same input"
+        yield Table(repeated, REPEATS, title, detail=True)
+    if len(every):
+        title = "Depth, averaging of orders, slot of relevant documents"
+        yield Table(every, CURVES, title, detail=True)
     if facts["missing"]["calls"]:
         place = MISSING if result.directory is None else result.directory / MISSING
         yield Convention(f"Calls without an answer: {place}")
@@ -226,17 +199,28 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
         yield Details("Notes on the data", notes)
 
 
+def _calls(facts: Any) -> dict[str, int]:
+    """Number of calls by their unit; studies from before the units counted lists."""
+    units: dict[str, int] = {}
+    for row in facts["faults"]:
+        unit = row.get("unit", "lists")
+        units[unit] = units.get(unit, 0) + row["calls"]
+    return units
+
+
 def _conventions(facts: Any) -> list[str]:
-    calls, missing = sum(row["calls"] for row in facts["faults"]), facts["missing"]
+    units = _calls(facts)
+    calls = [counted(count, unit.removesuffix("s")) for unit, count in units.items()]
+    missing = facts["missing"]
     share = percent(1 - missing["share"])
     lacking = (
         [f"{share} of {missing['wanted']:,} wanted calls recorded"] if missing["calls"] else []
     )
     sliding = ["order includes the sliding of windows"] if facts.get("sliding") else []
-    return [counted(calls, "call"), *lacking, *sliding]
+    return [*calls, *lacking, *sliding]
 
 
-def _frame(records_of: Any, columns: Any) -> pd.DataFrame:
+def _frame(records_of: Any, columns: Iterable[Column]) -> pd.DataFrame:
     """Table of records; tables call every reranker a ranker, JSON calls it a reranker."""
     frame = pd.DataFrame(records_of).rename(columns={"reranker": "ranker"})
     return frame.reindex(columns=tables.keys(columns))
@@ -256,11 +240,10 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     return {
         "rows": _records(rows(result)), "effects": facts["effects"], "pairs": facts["pairs"],
         "malformed": sum(row["malformed"] for row in facts["faults"]),
-        "calls": sum(row["calls"] for row in facts["faults"]), "missing": missing,
-        "summary_table": _records(summary(result)), "faults": facts["faults"],
-        "repeats": _records(repeats(result)), "aggregated": facts["aggregated"],
-        "depths": _records(depths(result)), "slots": facts["slots"], "moved": facts["moved"],
-        "places": facts["places"],
+        "calls": sum(_calls(facts).values()), "calls_unit": " and ".join(_calls(facts)),
+        "missing": missing, "faults": facts["faults"],
+        "summary_table": _records(summary(result)), "repeats": _records(repeats(result)),
+        "curves": _records(curves(result)), "places": facts["places"],
     }  # fmt: skip
 
 
@@ -299,20 +282,21 @@ def rows(result: StudyResult) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def quality_by_input(result: StudyResult, measure: str) -> pd.DataFrame:
+def by_input(quality: pd.DataFrame, measure: str) -> pd.DataFrame:
     """Means of a measure by reranker and input, without shortened lists, for a picture."""
-    frame = rows(result)
-    frame = frame[(frame["measure"] == measure) & (frame["first_stage"] != TOP)]
+    frame = quality[(quality["measure"] == measure) & (quality["first_stage"] != TOP)]
     depths = frame.groupby("ranker")["depth"].nunique()
     repeated = frame.groupby(["ranker", "first_stage"])["repeat"].nunique()
-    texts = []
-    for row in frame.to_dict("records"):
-        text, ranker = str(row["first_stage"]), row["ranker"]
-        is_repeated = repeated[ranker, text] > 1
-        text += f", top {row['depth']}" if depths[ranker] > 1 and text not in INPUTS else ""
-        text += f", repeat {row['repeat']}" if is_repeated else ""
-        texts.append(text)
+    texts = [
+        _input_in_words(row["first_stage"], row["depth"] if depths[row["ranker"]] > 1 else 0)
+        + f", repeat {row['repeat']}" * bool(repeated[row["ranker"], row["first_stage"]] > 1)
+        for row in frame.to_dict("records")
+    ]
     return frame.assign(condition=texts, change=frame["difference"], change_p=frame["p"])
+
+
+def _input_in_words(first_stage: str, depth: int) -> str:
+    return f"{first_stage}, top {depth}" if depth and first_stage not in INPUTS else first_stage
 
 
 def _interval(values: np.ndarray) -> tuple[float, float]:
@@ -327,72 +311,82 @@ def effect_rows(result: StudyResult) -> pd.DataFrame:
     """Effects as rows: EFFECTS."""
     return _frame(
         [{"reranker": row["reranker"], "effect": effect, **row[effect]}
-         for row in result.facts["effects"] for effect in ("order", "company", "noise")], EFFECTS,
+         for row in result.facts["effects"] for effect in EFFECT_NAMES], EFFECTS,
     )  # fmt: skip
 
 
 def repeats(result: StudyResult) -> pd.DataFrame:
     """Agreement of repeated answers, with the standard deviation of their means: REPEATS."""
-    quality, found = rows(result), []
-    for row in result.facts["repeats"]:
-        same = quality["measure"] == result.measures[0]
-        same &= (quality["ranker"] == row["reranker"]) & (
-            quality["first_stage"] == row["first_stage"]
-        )
-        means = quality.loc[same & (quality["depth"] == row["depth"]), "mean"]
-        found.append(row | {"sd": float(means.std(ddof=1)) if len(means) > 1 else np.nan})
-    return _frame(found, REPEATS)
+    means = _first_measure(result).groupby(["ranker", "first_stage", "depth"])["mean"].std()
+    return _frame(
+        [row | {"sd": means.get((row["reranker"], row["first_stage"], row["depth"]), np.nan)}
+         for row in result.facts["repeats"]], REPEATS,
+    )  # fmt: skip
 
 
-def depths(result: StudyResult) -> pd.DataFrame:
-    """Gain over the first stage by depth, where a reranker has several: DEPTHS."""
+def _first_measure(result: StudyResult) -> pd.DataFrame:
+    """Quality by input under the first measure."""
     quality = rows(result)
-    quality = quality[quality["measure"] == result.measures[0]]
+    return quality[quality["measure"] == result.measures[0]]
+
+
+def curves(result: StudyResult) -> pd.DataFrame:
+    """Quality by depth, by the number of averaged orders, and by the slot of relevant documents.
+
+    Depths are those of rerankers with several of them.
+    """
+    quality = _first_measure(result)
     ceilings = {
         (row["first_stage"], row["depth"]): row["ceiling"] for row in result.facts["ceilings"]
     }
-    stages = {stage for stage, _ in ceilings}
-    found: list[dict[str, Any]] = []
-    for (reranker, stage), group in _by_depth(quality, stages):
-        if reranker == INITIAL or group["depth"].nunique() < 2:
-            continue
-        most = group["difference"].max()
-        found += [
-            {
-                "reranker": reranker, "first_stage": stage, "depth": row["depth"],
-                "mean": row["mean"], "ceiling": ceilings.get((stage, row["depth"]), np.nan),
-                "gained": row["difference"],
-                "share": row["difference"] / most if most > 0 else np.nan,
-            }
-            for row in group.sort_values("depth").to_dict("records")
-        ]  # fmt: skip
-    return _frame(found, DEPTHS)
-
-
-def _by_depth(quality: pd.DataFrame, stages: set[str]) -> Any:
-    """Rows of whole lists by reranker and first stage; live ones are of the initial ranking."""
-    live = stages == {INITIAL}
-    named = quality["first_stage"].isin([FIRST, TOP] if live else sorted(stages))
-    chosen = quality[named & (quality["repeat"] == 1)]
-    return chosen.assign(stage=INITIAL if live else chosen["first_stage"]).groupby(
-        ["ranker", "stage"], sort=False
-    )
+    is_live = {stage for stage, _ in ceilings} == {INITIAL}
+    if is_live:  # whole and shortened lists are of the initial ranking
+        quality = quality[quality["first_stage"].isin([FIRST, TOP])].assign(first_stage=INITIAL)
+    quality = quality[(quality["repeat"] == 1) & (quality["ranker"] != INITIAL)]
+    found: list[Mapping[str, Any]] = []
+    for (reranker, stage), group in quality.groupby(["ranker", "first_stage"], sort=False):
+        if len(group) > 1:
+            most = group["difference"].max()
+            found += [
+                {
+                    "reranker": reranker, "first_stage": stage, "by": DEPTH, "at": row["depth"],
+                    "mean": row["mean"], "n": row["n"], "gained": row["difference"],
+                    "ceiling": ceilings.get((stage, row["depth"]), np.nan),
+                    "share": row["difference"] / most if most > 0 else np.nan,
+                }
+                for row in group.sort_values("depth").to_dict("records")
+            ]  # fmt: skip
+    return _frame([*found, *result.facts.get("curves", ())], CURVES)
 
 
 def summary(result: StudyResult) -> pd.DataFrame:
-    """One row a reranker with everything: SUMMARY."""
-    quality, faults = rows(result), {row["reranker"]: row for row in result.facts["faults"]}
-    quality = quality[quality["measure"] == result.measures[0]]
-    seconds = {row["reranker"]: row["seconds"] for row in result.facts.get(CALL_SECONDS, ())}
+    """One row a reranker with everything: SUMMARY.
+
+    Its mean is that of the input which most rerankers have; of several the first.
+    """
+    quality = _first_measure(result)
+    quality = quality[~quality["first_stage"].eq(TOP) & quality["ranker"].ne(INITIAL)]
+    places = quality.groupby(["first_stage", "depth"], sort=False)["ranker"].nunique()
+    shared: Any = places.sort_values(ascending=False, kind="stable").index
+    of = {
+        fact: {row["reranker"]: row for row in result.facts.get(fact, ())}
+        for fact in ("faults", "pairs", CALL_SECONDS)
+    }
     found = []
     for row in result.facts["effects"]:
         name = row["reranker"]
-        mine = quality[(quality["ranker"] == name) & (quality["first_stage"] != TOP)]
-        plain = mine[~mine["first_stage"].isin([REVERSED, IDEAL, RANDOM])]
+        mine = quality[quality["ranker"] == name]
+        means = mine.groupby(["first_stage", "depth"], sort=False)["mean"].mean()
+        place = next((place for place in shared if place in means.index), None)
+        worst = mine.loc[mine["mean"].idxmin()] if len(mine) else {}
+        faults = of["faults"][name]
         found.append({
-            "reranker": name, "mean": plain["mean"].mean(), "worst": mine["mean"].min(),
-            **{effect: row[effect]["value"] for effect in ("order", "company", "noise")},
-            "unit": row["order"]["unit"], **faults[name],
-            "seconds": seconds.get(name),
+            "reranker": name, "input": place and _input_in_words(*place),
+            "mean": means[place] if place else np.nan,
+            "worst_input": len(mine) and _input_in_words(worst["first_stage"], worst["depth"]),
+            "worst": worst["mean"] if len(mine) else np.nan,
+            **{effect: row[effect]["value"] for effect in EFFECT_NAMES}, **of["pairs"][name],
+            **faults, "calls_unit": faults.get("unit", "lists"), "unit": row["order"]["unit"],
+            "seconds": of[CALL_SECONDS].get(name, {}).get("seconds"),
         })  # fmt: skip
     return _frame(found, SUMMARY)

@@ -7,7 +7,7 @@ study writes the calls that are missing.
 
 import json
 import time
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -24,19 +24,16 @@ from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.perturb.sets import assemble
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.name import INITIAL, Kind
-from shuffleproof.core.rankers.outside.apis import Rating
 from shuffleproof.core.rankers.outside.callable_ranker import digest_of_texts
 from shuffleproof.core.rankers.outside.endpoint import EndpointRanker, calls_allowed
 from shuffleproof.core.rankers.outside.function_process import jobs_allowed
-from shuffleproof.core.rerank import calls as reranks
-from shuffleproof.core.rerank.calls import Call, Ranking
+from shuffleproof.core.rerank.calls import KIND, Call, Ranking, Rating, Reranks, of_json
 from shuffleproof.core.rerank.design import Design, Input
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.store.records import Records
 from shuffleproof.core.studies import engine
-from shuffleproof.core.studies.kinds.rerankers.examine import Lists, examine
-from shuffleproof.core.studies.kinds.rerankers.plan import Plan
+from shuffleproof.core.studies.kinds.rerankers.examine import Lists, Plan, examine
 from shuffleproof.core.studies.kinds.rerankers.question import Rerankers
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.result import StudyResult
@@ -48,6 +45,8 @@ HOPELESS = 10
 MISSING = "missing.jsonl"
 """File of the calls that a design wants and no answer was recorded for."""
 
+Calls = Generator[Progress, None, list[Call]]
+
 
 def run_recorded(question: Rerankers, scope: Scope) -> Generator[Progress, None, Artefact]:
     """Examine recorded answers.
@@ -55,8 +54,8 @@ def run_recorded(question: Rerankers, scope: Scope) -> Generator[Progress, None,
     Raises:
         DataError: they have no judgments.
     """
-    artefact = scope.store.resolve(scope.pinned or scope.data, reranks.KIND)
-    recorded = reranks.open_(artefact.path)
+    artefact = scope.store.resolve(scope.pinned or scope.data, KIND)
+    recorded = Reranks.open(artefact.path)
     if not recorded.grades:
         remedy = "Ingest them with --qrels."
         raise DataError(scope.data, "recorded answers without judgments", remedy)
@@ -64,19 +63,16 @@ def run_recorded(question: Rerankers, scope: Scope) -> Generator[Progress, None,
     digest = artefact.key.digest
     rankers = [(name, digest) for name in recorded.rerankers]
     plan = Plan.for_question(question, rankers, digest, recorded=True)
-    lists = Lists(recorded.first_stages, {name: recorded.grades[name] for name in queries})
-    made = [call for call in recorded.calls if call.query in lists.grades]
+    grades = {name: recorded.grades[name] for name in queries}
+    lists = Lists(recorded.first_stages, grades, recorded.texts, recorded.query_texts)
+    made = [call for call in recorded.calls if call.query in grades]
     facts = {"data": scope.data, "queries": len(queries), "notes": list(recorded.notes)}
 
     def work(known: dict[str, Any]) -> Generator[Progress, None, StudyResult]:
         yield Progress(0, 1, "reranker")
         return examine(plan, made, lists, known)
 
-    return (
-        yield from engine.run(
-            scope.store, plan, list(lists.grades), lambda: facts, work, save=_save
-        )
-    )
+    return (yield from engine.run(scope.store, plan, queries, lambda: facts, work, save=_save))
 
 
 def run(workbench: Workbench, question: Rerankers) -> Generator[Progress, None, Artefact]:
@@ -89,24 +85,24 @@ def run(workbench: Workbench, question: Rerankers) -> Generator[Progress, None, 
             raise FixedScoresError(label)
         identified = yield from workbench.identified(name)
         rankers[label] = identified.ranker
-        if name.kind is Kind.ENDPOINT:
-            rankers[label] = EndpointRanker.from_name(name)
+        if name.kind is not Kind.ENDPOINT:
+            digests[label] = identified.digest
+        else:
             # Answers are found again by address and options, however noisy they are
+            rankers[label] = EndpointRanker.from_name(name)
             texts = digest_of_texts(rankers[label].reads, base.dataset)
             digests[label] = key_of("reranker", {"name": label}, texts).digest
-        else:
-            digests[label] = identified.digest
     plan = Plan.for_question(
         question, list(digests.items()), workbench.lists_digest, recorded=False
     )
     base = _within_calls(base, rankers, plan)
     if len(base.lists) < len(workbench.test_lists(None).lists):
         plan = replace(plan, queries=len(base.lists))
-    lists = _lists_of(base)
+    live = LiveCalls(plan, base, _lists_of(base), workbench.store.records)
     facts = workbench.facts(base)
-    live = LiveCalls(plan, base, lists, workbench.store.records)
     work = partial(live.work, rankers)
-    studied = yield from workbench.run(plan, list(lists.grades), lambda: facts, work, save=_save)
+    queries = list(live.lists.grades)
+    studied = yield from workbench.run(plan, queries, lambda: facts, work, save=_save)
     if (dry := getattr(workbench, "dry", None)) is not None:
         dry.expect(**_cost(plan, rankers, base))
     return studied
@@ -120,12 +116,12 @@ def _cost(plan: Plan, rankers: Mapping[str, Any], base: JudgedLists) -> dict[str
         if isinstance(ranker, EndpointRanker):
             calls[label] = 0
             for query, texts in ranker.inputs(base.dataset, base.lists):
-                calls[label] += calls_of(ranker, plan.design, len(texts))
+                lengths = lengths_of(plan.design, len(texts))
+                calls[label] += len(ranker.windows(lengths))
                 mean = sum(map(len, texts)) / max(len(texts), 1)
-                letters += ranker.letters(len(query), mean, lengths_of(plan.design, len(texts)))
+                letters += ranker.letters(len(query), mean, lengths)
     tokens = letters // 4
-    price = plan.call_price * sum(calls.values()) + plan.token_price * tokens / 1e6
-    return {"calls": calls, "tokens": tokens, "price": price}
+    return {"calls": calls, "tokens": tokens, "price": plan.price(sum(calls.values()), tokens)}
 
 
 def _within_calls(base: JudgedLists, rankers: Mapping[str, Any], plan: Plan) -> JudgedLists:
@@ -138,21 +134,14 @@ def _within_calls(base: JudgedLists, rankers: Mapping[str, Any], plan: Plan) -> 
     endpoints = [ranker for ranker in rankers.values() if isinstance(ranker, EndpointRanker)]
     if allowed is None or not endpoints:
         return base
-    needed = np.cumsum(
-        [sum(calls_of(ranker, plan.design, length) for ranker in endpoints)
-         for length in base.lists.lengths.tolist()]
-    )  # fmt: skip
+    lengths = [lengths_of(plan.design, length) for length in base.lists.lengths.tolist()]
+    needed = np.cumsum([sum(len(ranker.windows(one)) for ranker in endpoints) for one in lengths])
     count = int((needed <= allowed).sum())
     if count < min(3, len(base.lists)):
         remedy = "Allow more, or take fewer --orders, --sets or --depth."
         finding = f"{allowed:,} calls are not enough: three queries take {needed[:3][-1]:,}"
         raise DataError("the reranker", finding, remedy)
     return JudgedLists(base.dataset, base.lists.select(np.arange(count)))
-
-
-def calls_of(ranker: EndpointRanker, design: Design, documents: int) -> int:
-    """Number of calls for one query."""
-    return ranker.calls(lengths_of(design, documents))
 
 
 def lengths_of(design: Design, documents: int) -> list[int]:
@@ -175,6 +164,15 @@ def _lists_of(base: JudgedLists) -> Lists:
 
 
 @dataclass(frozen=True)
+class Trial:
+    """One list to show: its input, its query and its documents."""
+
+    given: Input
+    query: str
+    shown: Ranking
+
+
+@dataclass(frozen=True)
 class LiveCalls:
     """Calls of rerankers on the lists of a data set.
 
@@ -194,77 +192,77 @@ class LiveCalls:
         self, rankers: Mapping[str, Any], facts: dict[str, Any]
     ) -> Generator[Progress, None, StudyResult]:
         """Make all calls of the design, then examine them."""
-        made: list[Call] = []
-        for label, ranker in rankers.items():
-            ask = self._ask_endpoint if isinstance(ranker, EndpointRanker) else self._ask_ranker
-            made += yield from ask(label, ranker)
-        return examine(self.plan, made, self.lists, facts)
-
-    def _trials(self) -> list["Trial"]:
         design, grades = self.plan.design, self.lists.grades
-        return [
+        trials = [
             Trial(given, query, design.documents(given, query, ranking, grades[query]))
             for query, ranking in self.lists.stages[INITIAL].items()
             for given in design.inputs(len(ranking))
         ]
+        made: list[Call] = []
+        for label, ranker in rankers.items():
+            ask = self._ask_endpoint if isinstance(ranker, EndpointRanker) else self._ask_ranker
+            made += yield from ask(label, ranker, trials)
+        return examine(self.plan, made, self.lists, facts)
 
-    def _ask_endpoint(
-        self, label: str, ranker: EndpointRanker
-    ) -> Generator[Progress, None, list[Call]]:
+    def _ask_endpoint(self, label: str, ranker: EndpointRanker, trials: Sequence[Trial]) -> Calls:
         """Calls of an endpoint, as many at a time as allowed; each answer is stored at once."""
-        dataset, lists, names = (
-            self.base.dataset,
-            self.base.lists,
-            document_names(self.base.dataset),
-        )
-        answers = Answers(ranker, self.records, Semaphore(jobs_allowed()))
-        query_texts, texts = dict[str, str](), dict[tuple[str, str], str]()
-        parts = np.split(lists.rows, lists.offsets[1:-1])
-        inputs = ranker.inputs(dataset, lists)
-        for query, rows, (text, shown) in zip(lists.queries.tolist(), parts, inputs, strict=True):
-            query_texts[dataset.query_ids[query]] = text
-            for row, document in zip(rows.tolist(), shown, strict=True):
-                texts[dataset.query_ids[query], names[row]] = document
+        queries: dict[str, tuple[str, dict[str, str]]] = {}
+        inputs = ranker.inputs(self.base.dataset, self.base.lists)
+        for (query, names), (text, texts) in zip(
+            self.lists.stages[INITIAL].items(), inputs, strict=True
+        ):
+            queries[query] = text, dict(zip(names, texts, strict=True))
+        gate = Semaphore(jobs_allowed())
 
         def answer(trial: Trial) -> Call:
-            shown = [texts[trial.query, name] for name in trial.shown]
-            repeat = trial.given.repeat
-            return _call(label, trial, *answers.rating(query_texts[trial.query], shown, repeat))
+            query, texts = queries[trial.query]
+            shown = [texts[name] for name in trial.shown]
+            content = {
+                "reranker": ranker.name, "query": query, "texts": shown,
+                "repeat": trial.given.repeat,
+            }  # fmt: skip
+            digest = key_of("call", content).digest
+            stored = self.records.get(digest)
+            if stored is None:
+                with gate:  # writing does not hold up the next call
+                    start = time.perf_counter()
+                    rating = ranker.rate(query, shown)
+                    seconds = time.perf_counter() - start
+                stored = {**asdict(rating), "seconds": seconds}, {}
+                self.records.put(digest, *stored)
+            values = of_json(stored[0])
+            seconds = float(values.pop("seconds"))
+            return _call(label, trial, Rating(**values), seconds)
 
-        trials, made = self._trials(), dict[Trial, Call]()
+        made: dict[Trial, Call] = {}
         # Few more threads than calls: a kill loses the answers that are being written
         with ThreadPoolExecutor(jobs_allowed() + 1 + jobs_allowed() // 8) as pool:
             futures = {pool.submit(answer, trial): trial for trial in trials}
             try:
-                for done, future in enumerate(as_completed(futures)):
+                for done, future in enumerate(as_completed(futures), start=1):
                     made[futures[future]] = future.result()
-                    if done + 1 == HOPELESS:
-                        _check_usable(ranker, made.values())
-                    yield Progress(done + 1, len(trials), f"calls of {label}")
+                    if done == HOPELESS:
+                        _check_usable(ranker, made)
+                    yield Progress(done, len(trials), f"calls of {label}")
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
         return [made[trial] for trial in trials]
 
-    def _ask_ranker(self, label: str, ranker: Any) -> Generator[Progress, None, list[Call]]:
+    def _ask_ranker(self, label: str, ranker: Any, trials: Sequence[Trial]) -> Calls:
         """Calls of a ranker of this program, a function or a model: one scoring for each input.
 
         The scores of an input are stored when they are there.
         """
-        dataset, lists, names = (
-            self.base.dataset,
-            self.base.lists,
-            document_names(self.base.dataset),
-        )
+        dataset, lists, made = self.base.dataset, self.base.lists, list[Call]()
         places = {
-            (dataset.query_ids[lists.queries[at]], names[lists.rows[place]]): place
-            for at in range(len(lists))
-            for place in range(int(lists.offsets[at]), int(lists.offsets[at + 1]))
+            (query, name): int(lists.offsets[at]) + slot
+            for at, (query, names) in enumerate(self.lists.stages[INITIAL].items())
+            for slot, name in enumerate(names)
         }
         index = {dataset.query_ids[query]: query for query in lists.queries.tolist()}
-        trials, made = self._trials(), list[Call]()
         inputs = list(dict.fromkeys(trial.given for trial in trials))
-        for done, given in enumerate(inputs):
+        for done, given in enumerate(inputs, start=1):
             chosen = [trial for trial in trials if trial.given == given]
             order = np.array([places[t.query, name] for t in chosen for name in t.shown], np.int64)
             changed = assemble(
@@ -279,95 +277,36 @@ class LiveCalls:
                 scores = np.asarray(ranker.score(dataset, changed), np.float64)
                 stored = {"seconds": time.perf_counter() - start}, {"values": scores}
                 self.records.put(digest, *stored)
-            parts = np.split(stored[1]["values"], changed.offsets[1:-1])
             seconds = stored[0]["seconds"] / len(chosen)
-            made += [
-                _of_scores(label, trial, part, seconds)
-                for trial, part in zip(chosen, parts, strict=True)
-            ]
-            yield Progress(done + 1, len(inputs), f"inputs of {label}")
+            for trial, part in zip(
+                chosen, np.split(stored[1]["values"], changed.offsets[1:-1]), strict=True
+            ):
+                # Documents with −∞ were not answered, and ties keep the order shown
+                ranked = [at for at in np.argsort(-part, kind="stable") if part[at] > -np.inf]
+                rating = Rating.of([*map(int, ranked)], len(part), part[ranked].tolist())
+                made.append(_call(label, trial, rating, seconds))
+            yield Progress(done, len(inputs), f"inputs of {label}")
         return made
 
 
-@dataclass(frozen=True)
-class Trial:
-    """One list to show: its input, its query and its documents."""
-
-    given: Input
-    query: str
-    shown: Ranking
-
-
-def _check_usable(ranker: EndpointRanker, made: Collection[Call]) -> None:
-    """Refuse an endpoint none of whose answers could be read.
-
-    Raises:
-        DataError: it is one.
-    """
-    if not any(call.answered for call in made):
+def _check_usable(ranker: EndpointRanker, made: Mapping[Trial, Call]) -> None:
+    """Refuse an endpoint none of whose answers could be read."""
+    if not any(call.answered for call in made.values()):
         finding = f"none of the first {len(made)} answers could be read"
         command = f"shuffleproof doctor --ranker {ranker.name}"
         raise DataError(ranker.name, finding, f"See `{command}`, or name another --api.")
 
 
-@dataclass(frozen=True)
-class Answers:
-    """Answers of an endpoint, each stored as soon as it comes.
-
-    Attributes:
-        ranker: the endpoint.
-        records: of the answers.
-        gate: lets as many calls be under way as allowed.
-    """
-
-    ranker: EndpointRanker
-    records: Records
-    gate: Semaphore
-
-    def rating(self, query: str, texts: Sequence[str], repeat: int) -> tuple[Rating, float]:
-        """Rating of a list and its seconds, from the store or by a call."""
-        name = self.ranker.name
-        content = {"reranker": name, "query": query, "texts": list(texts), "repeat": repeat}
-        digest = key_of("call", content).digest
-        stored = self.records.get(digest)
-        if stored is None:
-            with self.gate:  # writing does not hold up the next call
-                start = time.perf_counter()
-                rating = self.ranker.rate(query, texts)
-                seconds = time.perf_counter() - start
-            stored = {**asdict(rating), "seconds": seconds}, {}
-            self.records.put(digest, *stored)
-        return _rating_of(stored[0])
-
-
-def _rating_of(stored: Mapping[str, Any]) -> tuple[Rating, float]:
-    """Rating and seconds of a record."""
-    values = dict(stored)
-    seconds = float(values.pop("seconds"))
-    listed = {name: tuple(values[name]) for name in ("order", "scores")}
-    return Rating(**{**values, **listed}), seconds
-
-
 def _call(label: str, trial: Trial, rating: Rating, seconds: float) -> Call:
-    answered = tuple(trial.shown[place] for place in rating.order)
-    return Call(
-        label, trial.query, trial.shown, answered, rating.scores, trial.given.name,
-        len(trial.shown), trial.given.repeat, -1, rating.repeated, rating.unknown,
-        bool(rating.malformed), seconds, rating.tokens, rating.calls,
+    return Call.of_rating(
+        rating, trial.query, trial.shown, label, first_stage=trial.given.name,
+        depth=len(trial.shown), repeat=trial.given.repeat, seconds=seconds,
     )  # fmt: skip
-
-
-def _of_scores(label: str, trial: Trial, scores: np.ndarray, seconds: float) -> Call:
-    """Call of scores; documents with −∞ were not answered, and ties keep the order shown."""
-    order = [int(at) for at in np.argsort(-scores, kind="stable") if scores[at] > -np.inf]
-    rating = Rating(tuple(order), tuple(float(scores[at]) for at in order))
-    return _call(label, trial, rating, seconds)
 
 
 def _save(result: StudyResult, directory: Path) -> None:
     """Write a result and the calls that were missing."""
-    missing = result.facts["missing"]
-    lines = missing.pop("lines", [])
+    lines = result.facts["missing"].pop("lines", [])
     result.save(directory)
     if lines:
         text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)

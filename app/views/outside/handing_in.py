@@ -1,0 +1,95 @@
+"""Files and names that are handed in to jobs: uploaders, button, job, findings of a doctor."""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from shuffleproof.app import jobs, received_files, services
+from shuffleproof.app.plain import escaped, refusal
+from shuffleproof.app.study import parts
+from shuffleproof.app.uploads import Draft
+from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.job_kinds import QRELS, RUNS
+from shuffleproof.core.library import uploads
+from shuffleproof.core.words import counted, number
+
+KEPT = "Your files are still here: remove or replace the file named above."
+
+
+def judged_files(draft_name: str, label: str, what: str, hint: str) -> str:
+    """Draw uploaders of judgments and of other files; return what is lacking, in words."""
+    left, right = st.columns(2, gap="medium")
+    with left:
+        received_files.uploader(
+            draft_name, QRELS, "Judgments (one file)", "last",
+            "Lines of: topic 0 document grade. Plain or .gz.",
+        )  # fmt: skip
+    with right:
+        received_files.uploader(draft_name, RUNS, label, "all", hint)
+    received_files.errors(draft_name)
+    if not received_files.files_of_parts(draft_name, QRELS):
+        return "Choose the judgments."
+    return "" if received_files.files_of_parts(draft_name, RUNS) else f"Choose the {what}."
+
+
+def button(label: str, key: str, lacking: str, session_key: str, job: Callable[[], Job]) -> None:
+    """Draw the button of a job; a press submits it and reruns the page.
+
+    Args:
+        label: of the button.
+        key: of the button.
+        lacking: what the user has to choose first; empty: nothing.
+        session_key: under which the session remembers the job.
+        job: submits it.
+    """
+    pressed = st.button(
+        label, type="primary", disabled=bool(lacking), help=lacking or None, key=key
+    )
+    if lacking:
+        st.caption(lacking)
+    if not pressed:
+        return
+    try:
+        st.session_state[session_key] = job().id
+        st.session_state[f"{session_key} files"] = True
+    except (ShuffleproofError, OSError) as error:
+        st.error(refusal(error))
+        return
+    st.rerun()
+
+
+def spooled(draft: Draft, *names: str) -> str:
+    """Name of the upload with some parts of a draft; old uploads are removed.
+
+    Raises:
+        ShuffleproofError: files are missing, or the table of jobs cannot be used.
+    """
+    upload = draft.spooled(*names)
+    uploads.clear(services.store(), jobs.table())
+    return upload
+
+
+def forget_read(session_key: str, draft: str) -> None:
+    """Clear the files of a finished job, once; call it before the files are drawn."""
+    job = jobs.remembered_job(session_key)
+    is_done = job is not None and job.state == "done"
+    if is_done and st.session_state.pop(f"{session_key} files", None):
+        received_files.clear(draft)
+
+
+def findings(job: Job) -> None:
+    """Draw the findings of a doctor about a ranker."""
+    result = job.result
+    if "calls" in result:
+        examined = f"{counted(result['of'], 'call')}, {result['lists']} answered."
+    else:
+        values = ", ".join(f"{name} {number(value)}" for name, value in result["measures"].items())
+        lists = f"{result['lists']:,} of {counted(result['of'], 'list')} examined. {values}"
+        examined = f"on {job.parameters['data']}: {lists}"
+    parts.sentence(f"{result['ranker']}: {examined}")
+    if not result["findings"]:
+        st.success("No problems found.", icon=":material/check_circle:")
+    for finding in result["findings"]:
+        where = f" ({escaped(finding['where'])})" if finding["where"] else ""
+        st.markdown(f"{parts.SEVERITIES[finding['severity']]} {escaped(finding['message'])}{where}")
