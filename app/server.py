@@ -184,7 +184,7 @@ async def ready(_request: Request) -> JSONResponse:
     return JSONResponse({"status": "ready", "artefacts": stored})
 
 
-async def moved(request: Request) -> RedirectResponse:
+async def redirect(request: Request) -> RedirectResponse:
     """Redirect from a tab's name, or an old path, to its page, with the query parameters."""
     page, tab = address_of(request.url.path.rpartition("/")[2])
     query = "&".join(filter(None, (urlencode(tab), request.url.query)))
@@ -261,7 +261,7 @@ def application(base_path: str = "", allow_host: Sequence[str] = ()) -> st.App:
     """
     below = base_path.strip("/")
     roots = ["", f"/{below}"] if below else [""]
-    answers = {"healthz": health, "readyz": ready} | dict.fromkeys(MOVED.keys() - EVERY, moved)
+    answers = {"healthz": health, "readyz": ready} | dict.fromkeys(MOVED.keys() - EVERY, redirect)
     hosts = ["[::1]", *_hosts(allow_host)]
     return Dashboard(
         Path(__file__).with_name("main.py"),

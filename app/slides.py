@@ -49,7 +49,7 @@ def add(slide: Slide) -> Artefact:
     return services.store().add(key, shown, write)
 
 
-def added() -> dict[str, Slide]:
+def own_slides() -> dict[str, Slide]:
     """Slides that the user added, by key, in the order in which they were added."""
     stored = sorted(services.artefacts(KIND), key=services.arrival_order)
     return {str(artefact.key): _opened(str(artefact.key)) for artefact in stored}

@@ -36,7 +36,7 @@ SHUFFLE = "shuffle"
 def page() -> None:
     """Draw one slide."""
     findings = _findings(state.data()) or _findings(SAMPLE)
-    own = slides.added()
+    own = slides.own_slides()
     keys = [SHUFFLE, *findings, *own]
     key = address.settle_choice("study", address.option_texts(*keys), SHUFFLE)
     with st.container(key="presented"):
@@ -106,7 +106,7 @@ def _file(findings: dict[str, Artefact]) -> exports.File:
     """All slides as one HTML file."""
 
     def make() -> bytes:
-        every = [*map(_of_study, findings.values()), *slides.added().values()]
+        every = [*map(_of_study, findings.values()), *slides.own_slides().values()]
         return slides.as_html(every, publish.shuffle_html(SAMPLE, [])).encode()
 
     return exports.File("All slides (HTML, works offline)", "slides.html", make)

@@ -36,7 +36,7 @@ class Result:
     """One result.
 
     Attributes:
-        kind: what it is, in the singular.
+        kind: kind of the thing found, in the singular.
         text: name or description.
         path: page or tab that shows it; empty for terms.
         query: query parameters of the link.

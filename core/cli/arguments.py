@@ -38,7 +38,6 @@ KINDS = {"whole": WHOLE_WANTED, "number": "a decimal number"}
 CONTINUED = " Finished work is stored; run the command again to continue."
 MOST_CHOICES = 30
 EXAMPLES = """examples:
-  shuffleproof demo
   shuffleproof study initial-ranking --rankers lambdamart,dlcm"""
 
 

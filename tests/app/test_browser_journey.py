@@ -91,7 +91,7 @@ def test_rankers_trained_here_are_shuffled_and_moved_by_hand(visitor, uploaded):
     visitor.drawn()
     page.get_by_role("button", name="Shuffle", exact=True).click()
     page.wait_for_url("**order=shuffled%3A2**")
-    page.get_by_text("SetRank IMSAB + init small moved none").first.wait_for()
+    page.get_by_text("SetRank IMSAB + init small loses nothing and moves none").first.wait_for()
     page.get_by_text("shuffled with seed 2").first.wait_for()
     visitor.drawn()
     page.wait_for_timeout(1000)  # the cards take .6 s to their places
@@ -128,4 +128,4 @@ def test_shuffles_are_played_until_somebody_stops_them(visitor):
     page.get_by_role("button", name="Stop").click()
     page.get_by_role("button", name="Play 20 shuffles").wait_for()
     visitor.drawn()
-    page.get_by_text("SetRank IMSAB + init moved none").first.wait_for()
+    page.get_by_text("SetRank IMSAB + init loses nothing and moves none").first.wait_for()

@@ -52,12 +52,12 @@ def test_the_shuffle_is_first_and_every_finding_has_a_caption(store):
 def test_an_added_slide_is_shown_last_and_can_be_removed(store):
     key = str(slides.add(MINE).key)
     assert str(slides.add(MINE).key) == key
-    assert [*slides.added()] == [key]
+    assert [*slides.own_slides()] == [key]
     page = press(opened(), "Previous")
     assert "Mine is" in page.title[0].value
     assert page.query_params["study"] in (key, [key])
     page = press(page, "Remove this slide")
-    assert not slides.added()
+    assert not slides.own_slides()
     assert not [*store.artefacts(slides.KIND)]
 
 
@@ -70,6 +70,6 @@ def test_the_file_holds_every_slide_and_needs_no_network():
 
 def test_a_slide_keeps_its_figure(store):
     key = str(slides.add(MINE).key)
-    kept = slides.added()[key]
+    kept = slides.own_slides()[key]
     assert (kept.title, kept.caption) == (MINE.title, MINE.caption)
     assert json.loads(kept.figure.to_json())["data"] == json.loads(MINE.figure.to_json())["data"]

@@ -175,7 +175,8 @@ class Certificate:
         yield (
             f"{self.ranker} is invariant: none of "
             f"{counted(orders, 'order')} of {counted(self.informative, 'list')} changed the "
-            f"ranking{beyond}. At most {percent(self.failure_bound)} of random orders do (95 %)."
+            f"ranking{beyond}. At most {percent(self.failure_bound)} of random orders do (95 % "
+            "confidence)."
         )
 
     def _other_orders(self) -> int:
