@@ -18,7 +18,7 @@ from shuffleproof.core.errors import ArtefactError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate, mean_of
 from shuffleproof.core.store.manifest import Artefact
-from shuffleproof.core.words import counted, percent
+from shuffleproof.core.words import counted, number, percent
 
 WORDS = {"train": "train", "valid": "validation", "test": "test"}
 PART_OF = {word: part for part, word in WORDS.items()}
@@ -57,6 +57,28 @@ def draw_problems(data: str) -> None:
     if found:
         label = f"The doctor found {counted(len(found), 'problem')} in {escaped(data)}"
         parts.link("data", label, "error")
+
+
+def facts_in_words(examined: Examination) -> dict[str, str]:
+    """Facts of a data set by name, for a table of two data sets."""
+    labels, lengths = label_counts(examined), length_counts(examined)
+    facts = {}
+    for part in (WORDS[part] for part in PARTS):
+        rows, lists = labels[labels["part"] == part], lengths[lengths["part"] == part]
+        queries, documents = int(lists["queries"].sum()), int(rows["documents"].sum())
+        relevant = int(rows.loc[rows["label"] > 0, "documents"].sum())
+        facts[f"queries, {part}"] = f"{queries:,}"
+        facts[f"documents of a query, {part}"] = number(
+            documents / queries if queries else None, ".1f"
+        )
+        facts[f"relevant documents, {part}"] = percent(
+            relevant / documents if documents else None, 1
+        )
+    facts["labels"] = ", ".join(f"{label:g}" for label in sorted(labels["label"].unique()))
+    facts["features"] = f"{max(len(part.features) for part in examined.parts.values()):,}"
+    grave = [one for one in advice.merge_findings(examined.findings) if one.severity != "info"]
+    facts["problems and warnings"] = f"{len(grave)}"
+    return facts
 
 
 def label_counts(examined: Examination) -> pd.DataFrame:

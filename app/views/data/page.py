@@ -1,5 +1,6 @@
 """The page Data: facts, findings, queries and features of a data set, and its import."""
 
+import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import captions, data_sets, services, state
@@ -19,7 +20,7 @@ from shuffleproof.core.studies.workbench import run_to_end
 from shuffleproof.core.words import counted
 
 QUESTION = "What does this data set contain, and which problems does it have?"
-TABS = ("Facts", "Queries", "Features", "Add data", "Manage")
+TABS = ("Facts", "Queries", "Features", "Compare", "Add data", "Manage")
 
 
 def page() -> None:
@@ -41,6 +42,7 @@ def _tab(title: str) -> None:
             "Facts": _facts,
             "Queries": data_browser.queries,
             "Features": _features,
+            "Compare": _compare,
             "Manage": _manage,
         }
         drawn[title](name, services.data_set(name))
@@ -69,7 +71,22 @@ def _features(_name: str, artefact: Artefact) -> None:
         data_browser.features(artefact, examined)
 
 
-def _examined(artefact: Artefact) -> Examination | None:
+def _compare(name: str, artefact: Artefact) -> None:
+    """Draw the facts of the data set in use beside those of another one."""
+    others = [other for other in state.data_sets() if other != name]
+    other = parts.select("Compare with", "other", others, others[0])
+    facts = {}
+    for each, of in ((name, artefact), (other, services.data_set(other))):
+        examined = _examined(of, each)
+        if examined is None:
+            return
+        facts[each] = data_sets.facts_in_words(examined)
+    table = pd.DataFrame(facts).reset_index(names="fact")
+    st.dataframe(table, hide_index=True, alt=f"Facts of {name} and {other}")
+    parts.note("Relevant: label above 0. Documents of a query: mean of the part.")
+
+
+def _examined(artefact: Artefact, name: str = "") -> Examination | None:
     """The examination of a data set; a small set is examined now."""
     examined = data_sets.examination_of(artefact)
     if examined is None and artefact.size <= data_sets.AT_ONCE:
@@ -79,7 +96,7 @@ def _examined(artefact: Artefact) -> Examination | None:
         parts.not_yet(
             f"This data set has {artefact.size / 1e6:,.0f} MB and has not been examined.",
             "Labels, list lengths, features and findings are counted on the command line:",
-            f"shuffleproof doctor '{state.data()}'",
+            f"shuffleproof doctor '{name or state.data()}'",
         )
     return examined
 

@@ -99,6 +99,15 @@ def test_forms_repeat_that_the_doctor_found_problems(store, tmp_path):
     assert "The doctor found" in link.proto.label
 
 
+def test_two_data_sets_are_compared(store, tmp_path):
+    ingested(store, tmp_path)
+    test = page("Compare", "sample", other="mine")
+    table = test.dataframe[0].value.set_index("fact")
+    assert list(table.columns) == ["sample", "mine"]
+    assert table.loc["queries, test", "sample"] == "150"
+    assert table.loc["features", "mine"] == "3"
+
+
 def test_a_finding_leads_to_its_queries_and_back(store):
     test = page()
     door = next(button for button in test.button if button.label.endswith("queries"))
