@@ -260,7 +260,7 @@ def buttons(shown: ShownList, search: Callable[[], None] | None) -> None:
         shown: the list.
         search: shows the worst order; None: no order can be worse.
     """
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center", key="order_buttons"):
         st.button("Shuffle", type="primary", icon=":material/shuffle:", on_click=shuffle_again)
         st.button("Reverse", on_click=lambda: show(order().turned()))
         st.button(

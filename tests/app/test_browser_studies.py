@@ -71,11 +71,13 @@ def test_a_stored_study_is_clicked_down_to_a_query_and_taken_away(visitor, kind)
 def test_weights_are_looked_at_and_shuffled(visitor):
     visitor.go(f"attention?data={SAMPLE}")
     page, chart = visitor.page, "documents (attending)"
-    visitor.chart(chart).wait_for()
     page.get_by_text("leaves SetRank MSAB's attention unchanged").wait_for()
+    page.get_by_text("Matrix of weights").click()
+    visitor.drawn()
+    visitor.chart(chart).wait_for()
     visitor.click_mark(chart, 77)
     page.get_by_role("heading", name="The cell").wait_for()
-    visitor.press("Shuffle")
+    page.get_by_role("button", name="Shuffle", exact=True).click()
     page.get_by_text("with seed 2").first.wait_for()
     page.get_by_text("leaves SetRank MSAB's attention unchanged").wait_for()
     weights = [float(row["weight"]) for row in rows_taken(visitor)]

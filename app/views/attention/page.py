@@ -118,7 +118,7 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
     with picture:
         uniform = is_uniform(numbers, len(seen.documents))
         answer = verdict(ranker.label, seen.reads, change, seen.changes, uniform=uniform)
-        with st.container(horizontal=True, vertical_alignment="center"):
+        with st.container(horizontal=True, vertical_alignment="center", key="cards_verdict"):
             st.button(
                 "Shuffle", icon=":material/shuffle:", on_click=_shuffle_again, args=(change,),
                 type="primary",
