@@ -59,8 +59,9 @@ def mc4(weights: Weights) -> Scores:
 def bradley_terry(weights: Weights) -> Scores:
     """Logarithms of strengths s with P(i over j) = s_i / (s_i + s_j).
 
-    Newman's iteration s_i ← Σ_j w_ij s_j/(s_i + s_j) / Σ_j w_ji/(s_i + s_j) (JMLR 24, 2023). Each
-    item is given a win and a loss against an item of strength 1, so that all strengths are finite.
+    Newman's iteration s_i ← Σ_j w_ij s_j/(s_i + s_j) / Σ_j w_ji/(s_i + s_j) (JMLR 24, 2023), of
+    `weights` that are wins of the row's item. Each item is given a win and a loss against an item
+    of strength 1, so that all strengths are finite.
     """
     wins = np.nan_to_num(weights)
     strengths = np.ones(len(wins))

@@ -92,7 +92,10 @@ class HeldLists:
     def batch(
         self, chosen: ListPlaces, placed: Int64[Tensor, " chosen"] | None = None
     ) -> ListBatch:
-        """These lists padded to the longest of them."""
+        """These lists padded to the longest of them.
+
+        `chosen` are on the host; `placed` are the same where they are on the device already.
+        """
         if placed is None:
             placed = torch.from_numpy(chosen).to(self.starts.device)
         lengths = self.lengths[chosen]
@@ -117,7 +120,10 @@ def on_device(
     labels: Float32[np.ndarray, " candidates"],
     device: str = "cpu",
 ) -> HeldLists:
-    """Lists with the features and labels of their candidates, put on a device."""
+    """Lists with the features and labels of their candidates, put on a device.
+
+    Both have a row for each of `lists.rows`; of `lists` only bounds and ranks count.
+    """
     source = torch.arange(len(lists.rows) + 1, device=device)
     return _held(lists, with_slot(features).to(device), source, with_slot(labels).to(device))
 
@@ -125,7 +131,10 @@ def on_device(
 def reheld(
     lists: CandidateLists, features: Features, source: Int64[np.ndarray, " candidates"]
 ) -> HeldLists:
-    """Lists whose candidates show rows of a tensor, the last one padding; labels are zeros."""
+    """Lists whose candidates show rows of a tensor, the last one padding; labels are zeros.
+
+    `source` has the row of `features` for each candidate; of `lists`, only bounds and ranks count.
+    """
     slots = np.append(source, len(features) - 1)
     labels = torch.zeros(len(slots), device=features.device)
     return _held(lists, features, torch.from_numpy(slots).to(features.device), labels)
@@ -182,6 +191,8 @@ def tied_blocks(lists: CandidateLists) -> Int64[np.ndarray, "candidates rankings
 def scoring_plan(lengths: Lengths, budget: int) -> Iterator[ListPlaces]:
     """Groups of lists to be scored together, longest first; lists without documents are left out.
 
+    A batch has at most `budget` padded documents; a longer list is a batch of its own.
+
     >>> [group.tolist() for group in scoring_plan(np.array([2, 40, 0, 40, 3]), 80)]
     [[1, 3], [4, 0]]
     """
@@ -198,6 +209,12 @@ def training_plan(
 
     Lists of one length are shuffled; others are sorted by their length times a random factor in
     [1, 1.2) before they are cut into batches, and the batches are shuffled.
+
+    Args:
+        lengths: candidates of each list.
+        chosen: the epoch's lists; one that occurs twice is seen twice.
+        limits: largest numbers of lists and of padded documents per batch.
+        generator: decides the shuffle.
     """
     chosen = chosen[lengths[chosen] > 0]
     keys = lengths[chosen] * generator.uniform(1.0, LENGTH_JITTER, len(chosen))

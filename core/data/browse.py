@@ -57,7 +57,10 @@ def matching_queries(dataset: RankingDataset, text: str) -> Int64[np.ndarray, " 
 def matching_documents(
     dataset: RankingDataset, text: str = "", label: int | float | None = None
 ) -> Int64[np.ndarray, " some"]:
-    """Rows of documents by a part of their id, in any case, and by label, at most MOST_FOUND."""
+    """Rows of documents by a part of their id, in any case, and by label, at most MOST_FOUND.
+
+    An empty text matches any id (or none), and None any label.
+    """
     rows = np.arange(dataset.documents)
     if label is not None:
         rows = np.flatnonzero(dataset.labels == label)

@@ -66,9 +66,15 @@ def ingest(
 ) -> Generator[Progress, None, list[Artefact]]:
     """Read files into the store and give them a name; K folds get `name-fold1` … `name-foldK`.
 
-    Where one fold is wanted, the bare name then means the first of them; see `find`. A place is a
-    file to split, a folder of parts or folds, a zip archive of one, or named files; `fold` is the
-    number of the only one that is stored, under the bare name.
+    Where one fold is wanted, the bare name then means the first of them; see `find`.
+
+    Args:
+        place: a file to split, a folder of parts or folds (see `layout`), a zip archive of such
+            a folder, or named files.
+        name: of the data set; None: none, it has only its key.
+        store: destination.
+        reading: options.
+        fold: only this one of several, from 1 on; it gets the bare name.
 
     Raises:
         LetorError, DataError: malformed files; nothing is stored.
@@ -286,7 +292,7 @@ def archive_members(path: Path) -> list[zipfile.ZipInfo]:
 
 
 def unpack_archive(path: Path, folder: Path, limits: Limits | None = None) -> None:
-    """Write an archive's files into a folder.
+    """Write an archive's files into an empty folder, which the caller removes, also after errors.
 
     Raises:
         DataError: damaged, encrypted, or growing like a decompression bomb.

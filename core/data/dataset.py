@@ -136,7 +136,11 @@ class RankingDataset:
         return np.unpackbits(self.absent[rows], axis=1, count=count).astype(bool)
 
     def feature_label(self, feature_id: int) -> str:
-        """Label of a feature: its id, and its name where it has one."""
+        """Label of a feature: its id, and its name where it has one.
+
+        Raises:
+            ValueError: the data set has names, but no feature of that id.
+        """
         if self.feature_names is None:
             return str(feature_id)
         return f"{feature_id} ({shown(self.feature_names[self.feature_ids.index(feature_id)])})"
@@ -159,7 +163,10 @@ class RankingDataset:
     def arranged(
         self, queries: Int64[np.ndarray, " chosen"], rows: Int64[np.ndarray, " rows"]
     ) -> "RankingDataset":
-        """Data set of these queries: all rows of the first in any order, then those of the next."""
+        """Data set of these queries, in this order.
+
+        `rows` are all rows of the first of them in any order, then those of the next one.
+        """
         columns: dict[str, Any] = {
             name: None if (column := getattr(self, name)) is None else column.take(rows)
             for name in ("doc_ids", "comments", "texts")

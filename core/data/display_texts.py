@@ -72,7 +72,7 @@ class DisplayTexts:
 
 
 def read_side_file(path: Path, kind: str) -> SideFile:
-    """Read a side file.
+    """Read a side file of `documents` or `queries`; its content says its format, not its name.
 
     Raises:
         DataError: no such file, none of these formats, a missing column, rows without an id, or
@@ -88,7 +88,10 @@ def read_side_file(path: Path, kind: str) -> SideFile:
 def attach(
     data: Artefact, store: Store, files: Sequence[SideFile]
 ) -> tuple[Artefact, tuple[str, ...]]:
-    """Store side files with a data set, texts of the other kind as before; and notes on misfits.
+    """Store side files of documents, of queries, or both; texts of another kind do not change.
+
+    Returns:
+        Stored texts, and notes on rows that did not fit.
 
     Raises:
         DataError: the documents have no ids, or a file knows none of the ids.
@@ -280,6 +283,8 @@ def is_web(url: str) -> bool:
 
 def with_texts(fold: Fold, path: Path) -> tuple[Fold, str]:
     """The fold with its documents' texts, and in words how many have one.
+
+    Texts of other documents are passed over.
 
     Raises:
         DataError: no such file, one of another shape, one that knows none of the documents, or a

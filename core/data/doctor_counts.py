@@ -20,7 +20,8 @@ GROUPS = 1 << 10  # Groups of equal labels that are compared at a time
 def better_first(labels: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """The share of pairs of unlike labels whose better document stands first; NaN without pairs.
 
-    In a file whose rows were shuffled it is .5 on average; it is (1 + Somers' D) / 2.
+    In a file whose rows were shuffled it is .5 on average; it is (1 + Somers' D) / 2. A label for
+    each document and the bounds of queries give one float64 share for each query.
 
     >>> labels = np.array([2, 1, 0, 0, 1], dtype=np.float32)
     >>> better_first(labels, np.array([0, 3, 5])).tolist()
@@ -45,8 +46,12 @@ def interval(
 
     Wilson's interval is of a number of trials. Shares of queries vary less than single trials do,
     so a query counts as as many trials as its variance says, and as one where all are equal.
-    Student's quantile replaces the normal one. The distance is to be seen with power 80 % at level
-    5 %; error rates are divided by the number of intervals (Bonferroni).
+    Student's quantile replaces the normal one.
+
+    Args:
+        shares: of at least two queries.
+        distance: of the mean from chance, to be seen with power 80 % at level 5 %.
+        intervals: computed together; each error rate is divided by it (Bonferroni).
 
     >>> [round(number, 3) for number in interval(np.array([0.4, 0.5, 0.6, 0.7]), 0.1)]
     [0.55, 0.353, 0.733, 15]
@@ -114,7 +119,7 @@ def perfect_order(dataset: RankingDataset) -> Bool[np.ndarray, "2 features"]:
 
 
 def repeated_rows(dataset: RankingDataset) -> tuple[Int64[np.ndarray, " some"], int, int]:
-    """Rows whose features equal another row's of the same query, by a hash; 0 and −0 are equal.
+    """Rows whose features equal another row's of the same query (64-bit hash; 0 equals −0).
 
     Returns:
         (these rows, how many are copies, how many of the rows stand among unlike labels).

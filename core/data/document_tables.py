@@ -46,12 +46,20 @@ def is_table(path: Path, name: str) -> bool:
 
 
 def has_parts(path: Path) -> bool:
-    """Tell if a file is a table with a column `part`, which says the part of each row."""
+    """Tell if a file is a table with a column `part`, which says the part of each row.
+
+    Raises:
+        DataError: it is damaged.
+    """
     return path.is_file() and is_table(path, str(path)) and PART in tables.names_of(path, str(path))
 
 
 def parts_in(path: Path) -> set[str]:
-    """The parts that the rows of a table say."""
+    """The parts that the rows of a table say.
+
+    Raises:
+        DataError: it is damaged or names other parts, or rows of a part are lacking.
+    """
     found, row = set[str](), 1
     for batch in tables.batches(path, str(path), [PART]):
         cells = list(batch.columns[PART])
@@ -68,7 +76,18 @@ def parts_in(path: Path) -> set[str]:
 def rows_of(
     path: Path, name: str, columns: Mapping[str, str], part: str | None, *, gaps: bool
 ) -> Iterator[DocumentRows]:
-    """The rows of a table, some thousands at a time."""
+    """The rows of a table, some thousands at a time.
+
+    Args:
+        path: of the table, plain or packed.
+        name: what errors call it.
+        columns: names of the columns of query, label and document, where they are none of NAMES.
+        part: rows of other parts are passed over, where a column says parts; None: none are.
+        gaps: features may have empty cells.
+
+    Raises:
+        DataError: it is damaged, or no table of documents.
+    """
     from shuffleproof.core.data.frames import COMMENT, NAMES, rows_of_frame  # noqa: PLC0415 (pandas)
 
     size, lists = path.stat().st_size, False

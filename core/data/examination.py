@@ -76,7 +76,7 @@ def find(fingerprint: str, store: Store) -> Examination | None:
 
 
 def examine(data: Artefact, store: Store) -> Generator[Progress, None, Examination]:
-    """Examine a stored data set, or find what was found before."""
+    """Examine an artefact of kind `data`, or find its stored examination."""
     key = key_for(data.facts["fingerprint"])
     if (earlier := find(data.facts["fingerprint"], store)) is not None:  # removes a damaged one
         return earlier

@@ -52,7 +52,13 @@ class Normalisation:
     table: Table
 
     def apply(self, features: Features, offsets: Bounds) -> Features:
-        """The normalised features; the ones given stay as they are."""
+        """The normalised features; the ones given stay as they are.
+
+        Rows of query q are `offsets[q] … offsets[q + 1] − 1`.
+
+        Raises:
+            ShapeError: not as many features as were fitted.
+        """
         if features.shape[1] != self.table.shape[1]:
             columns, fitted = features.shape[1], self.table.shape[1]
             raise ShapeError("features", f"{columns} columns", f"{fitted}, as when fitted")
@@ -75,7 +81,7 @@ class Normalisation:
     def of_documents(
         self, dataset: RankingDataset, rows: Int64[np.ndarray, " rows"]
     ) -> Float32[np.ndarray, "rows features"]:
-        """The normalised features of these documents; per-query kinds see the whole query."""
+        """Normalised features of these rows, in any order; per-query kinds see whole queries."""
         if not self.kind.startswith("query-"):
             return self.apply(dataset.features[rows], np.array([0, len(rows)]))
         query = np.searchsorted(dataset.offsets, rows, side="right") - 1
@@ -97,13 +103,20 @@ class Normalisation:
 
     @classmethod
     def from_arrays(cls, kind: str, arrays: Mapping[str, np.ndarray]) -> "Normalisation":
-        """The normalisation whose `arrays` these are."""
+        """The normalisation whose `arrays` these are.
+
+        Raises:
+            UnknownNameError: no normalisation of that kind.
+        """
         _check(kind)
         return cls(kind, np.asarray(arrays["normalisation"], dtype=np.float64))
 
 
 def fit(kind: str, dataset: RankingDataset) -> Normalisation:
-    """Fit a normalisation on a data set, which should be the training part.
+    """Fit a normalisation on the features of a data set, which should be the training part.
+
+    Raises:
+        UnknownNameError: the kind is no key of NORMALISATIONS.
 
     >>> data = RankingDataset(np.array([[1], [3]], np.float32), np.zeros(2, np.float32),
     ...                       np.array([0, 2]), ("q",), (1,))

@@ -66,7 +66,14 @@ def files_of(
 ) -> Iterator[dict[str, Path]]:
     """The frames as files, until the block ends: `whole`, or `train`, `valid` and `test`.
 
-    `columns` names those of query, label and document; gaps of features are written as NULL.
+    Args:
+        frames: one, which is split by queries; or three by part.
+        columns: names of the query, label and document columns, where they are none of NAMES.
+        gaps: features may have empty cells, which are written as NULL.
+
+    Raises:
+        ParameterError: parts or columns of other names.
+        DataError: no label, text among features, an empty cell, or the like.
     """
     parts = {"whole": frames} if isinstance(frames, pd.DataFrame) else dict(frames)
     if set(parts) not in ({"whole"}, set(PARTS)):
@@ -140,6 +147,12 @@ def rows_of_frame(
     place: str, frame: pd.DataFrame, columns: Mapping[str, str], *, gaps: bool = False
 ) -> FrameRows:
     """The rows of a frame as arrays; features beyond float32 are infinite.
+
+    Args:
+        place: what errors call it; rows are called by the frame's index.
+        frame: a row a document.
+        columns: names of the query, label and document columns, where they are none of NAMES.
+        gaps: features may have empty cells, as NaN.
 
     Raises:
         DataError: no such column, no label, text among features, or an empty cell.
@@ -306,11 +319,12 @@ KINDS = ("csv", "parquet", "arrow", "jsonl")  # Kinds of tables that are written
 
 
 def write_table(parts: Parts, path: Path, kind: str) -> None:
-    """Write the parts below one another as a table of a kind.
+    """Write the parts, which share their features, below one another as a table of one of KINDS.
 
     Columns: part, query, document and comment where there are any, label, and every feature by its
     name, `feature_<id>` where it has none. Rows have the order of the source; cells that it left
-    out are 0. Numbers have the fewest digits that read back the same.
+    out are 0. Numbers have the fewest digits that read back the same. The file appears when it is
+    complete.
     """
     import pyarrow as pa  # noqa: PLC0415 (only who writes tables pays for it)
     from pyarrow import parquet  # noqa: PLC0415 (likewise)

@@ -84,6 +84,7 @@ def folds_of(data: str, store: Store) -> list[str]:
 
     A stored name is its own single fold; `name` alone means all of
     `name-fold1` … where these are stored; a folder of `Fold1` … means its folders.
+    A key or one of SHIPPED is a single fold.
     """
     names = store.names()
     if data in SHIPPED or data in names:

@@ -113,7 +113,10 @@ class CandidateLists:
         )
 
     def shown_as(self, order: Rows) -> "CandidateLists":
-        """The same candidates and prior ranks in another order: old indexes, within each list."""
+        """The same candidates and prior ranks shown in another order.
+
+        `order` has the old candidate index for each new one; candidates stay within their list.
+        """
         return replace(
             self, rows=self.rows[order], ranks=self.ranks[order], prior=self.prior[order]
         )

@@ -64,7 +64,11 @@ def save(dataset: RankingDataset, path: Path) -> None:
 
 
 def open_(path: Path) -> RankingDataset:
-    """Open a data set that `save` wrote; its arrays are the file's pages, read when touched."""
+    """Open a data set that `save` wrote; its arrays are the file's pages, read when touched.
+
+    Raises:
+        DataError: there is no such file, or it is damaged or of another kind.
+    """
     arrays, about = open_mapped(path)
     try:
         columns = text_columns(arrays, about["blobs"])
@@ -122,7 +126,11 @@ def save_fold(fold: Fold, directory: Path) -> None:
 
 
 def open_fold(directory: Path) -> Fold:
-    """Open what `save_fold` wrote; refused if a part is missing, damaged, or of another fold."""
+    """Open what `save_fold` wrote.
+
+    Raises:
+        DataError: a part is missing, damaged, or of another fold.
+    """
     try:
         facts = json.loads((directory / "fold.json").read_text(encoding="utf-8"))
         expected = [facts["parts"][name] for name in PARTS]
@@ -176,7 +184,11 @@ def write(path: Path, arrays: Arrays, about: Mapping[str, str]) -> None:
 
 
 def open_mapped(path: Path, form: str = FORMAT) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """The arrays of a file that `write` wrote, memory-mapped, and the texts about them."""
+    """The arrays of a file that `write` wrote, memory-mapped, and the texts about them.
+
+    Raises:
+        DataError: there is no such file, it is damaged, or its `format` is another.
+    """
     try:
         with path.open("rb") as file:
             pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

@@ -106,7 +106,9 @@ def same_length(offsets: Bounds) -> Iterator[int | Int64[np.ndarray, "segments l
 
 
 def falling_order(offsets: Bounds, scores: Values, ties: Places | None = None) -> Places:
-    """Element indexes that put each segment in falling order of score.
+    """Element indexes that put each segment in falling order of score, NaN last.
+
+    Equal scores rise by `ties`; without it they keep their order.
 
     >>> falling_order(np.array([0, 3, 5]), np.array([1.0, 3.0, 3.0, 0.0, 9.0])).tolist()
     [1, 2, 0, 4, 3]

@@ -44,8 +44,7 @@ def loading(
 ) -> Generator[Progress, None, LoadedFold]:
     """Read the parts of a fold, or one file and split it by query; yields the bytes read.
 
-    Options are those of `catalogue.ReadingOptions`.
-
+    Options are those of `catalogue.ReadingOptions`; means and maxima are the training part's.
     Without validation files, a fifth of the training queries are split off.
     """
     whole = isinstance(place, Path)

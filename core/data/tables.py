@@ -91,7 +91,11 @@ def read_table(
 
 
 def names_of(path: Path, place: str) -> list[str]:
-    """The names of all columns of a table, by its first rows; arguments as `read_table`'s."""
+    """The names of all columns of a table, by its first rows; arguments as `read_table`'s.
+
+    Raises:
+        DataError: no table, or damaged.
+    """
     with closing(batches(path, place)) as read:
         return next((list(batch.columns) for batch in read), [])
 

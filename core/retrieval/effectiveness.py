@@ -25,6 +25,7 @@ def measure_queries(
 
     All judged documents of a query are in its ideal ranking, including those that the collection
     lacks. Unjudged documents have grade −1. A query without matches has an empty list.
+    `queries` are indices of the collection's, in the order of `ranked`.
     """
     labels, rows, counts, lengths, start = [], [], [], [], 0
     for at, query in enumerate(queries):

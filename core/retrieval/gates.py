@@ -40,7 +40,7 @@ class Gates:
     def of(
         cls, retriever: InvertedRetriever, query_texts: Sequence[str], documents: int
     ) -> "Gates":
-        """Gates of a retriever's index under these queries."""
+        """Gates of a retriever's index, of that number of documents, under these queries."""
         searched: Any = retriever
         frequencies, terms = searched.frequencies, searched.document_terms
         read, size = searched.dimensions(query_texts), max(1, documents)
@@ -65,7 +65,7 @@ class Gates:
         return cls.of(words, query_texts, len(indexed.collection))
 
     def failures(self, words: "Gates | None" = None) -> tuple[str, ...]:
-        """Failed checks, in words; costs of the index of words are allowed where they are known.
+        """Failed checks, as phrases; the gates of the index of words, if known, may raise bounds.
 
         >>> gates = Gates(3.0, 0.6, 0.5, 0.0, 10.0, 4.0)
         >>> gates.failures()

@@ -41,7 +41,7 @@ def later_documents(documents: int, share: float, seed: int) -> Places:
 
 
 def part_of(collection: Collection, places: Places) -> Collection:
-    """Collection of some of the documents, with all queries."""
+    """Collection of the documents of these indices, which rise, with all queries."""
     place = np.full(len(collection) + 1, MISSING, np.int32)  # index −1 (missing) reads the last
     place[places] = np.arange(len(places), dtype=np.int32)
     part = replace(

@@ -36,6 +36,13 @@ def ingest(
 ) -> Generator[Progress, None, Artefact]:
     """Import a collection into the store; yields progress in bytes.
 
+    Args:
+        folder: of its files, or one archive.
+        name: name of the collection; None: only its key.
+        store: the target.
+        how: format of the files.
+        analysis: conversion of its texts to terms, for every retriever.
+
     Raises:
         LetorError, DataError: malformed or missing files; nothing is stored.
     """

@@ -112,6 +112,8 @@ def leading_vectors(
 ]:
     """Largest singular values, rising, with their vectors on both sides.
 
+    `rank` is smaller than either side of the table.
+
     >>> _, values, _ = leading_vectors(csr_array(np.diag([3.0, 1.0, 2.0])), 2)
     >>> values.round(6).tolist()
     [2.0, 3.0]

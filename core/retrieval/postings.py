@@ -227,13 +227,19 @@ class SparseIndex:
         return np.diff(self.vectors.indptr).astype(np.int64)
 
     def search(self, queries: csr_array, k: int) -> RankedDocuments:
-        """At most k documents for each query that share a dimension with it, ties by index."""
+        """At most k documents for each query (`sparse_rows`) that share a dimension with it.
+
+        Ties are in the order of their indices.
+        """
         # float64 sums: float32 rounding would decide near ties
         weights, bounds = queries.data.astype(np.float64), queries.indptr.astype(np.int64)
         return self.postings.search(queries.indices.astype(np.int32), bounds, weights, k)
 
     def explain(self, query: csr_array, document: int) -> list[tuple[int, float]]:
-        """Contributions of the shared dimensions to the score, the largest first."""
+        """Contributions of the shared dimensions to the score, the largest first.
+
+        `query` is one row; `document` is an index.
+        """
         shared = query.astype(np.float64).multiply(self.vectors[[document]]).tocoo()
         added = zip(shared.coords[1].tolist(), shared.data.tolist(), strict=True)
         # Equal contributions by index, so that the answer is the same on every machine

@@ -60,13 +60,15 @@ KINDS: Mapping[str, tuple[Noise, str]] = {
 def noisy(text: str, kind: str, level: float, seed: int) -> str:
     """Noisy text of a query; deterministic for the same text, kind, level and seed.
 
+    `level` is the probability from 0 to 1 that a word is changed; `kind` is of `KINDS`.
+
     >>> noisy("laminar flow past a plate", "repeat", 1.0, 0)
     'laminar laminar flow flow past past a a plate plate'
     >>> noisy("laminar flow", "drop", 1.0, 0), noisy("laminar  flow", "typos", 0.0, 0)
     ('', 'laminar flow')
 
     Raises:
-            UnknownNameError: an unknown kind.
+        UnknownNameError: an unknown kind.
     """
     if kind not in KINDS:
         raise UnknownNameError("noise", kind, KINDS)

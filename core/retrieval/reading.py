@@ -72,6 +72,9 @@ class Files:
 def find_files(files: Sequence[File], place: str, form: str = "") -> tuple[Files, tuple[str, ...]]:
     """Files of a collection in a folder, and notes on decisions, in sentences.
 
+    `form` is one of FORMATS; empty: the first one with documents and queries. Errors call the
+    folder `place`.
+
     Raises:
         DataError: no collection of that format, or a file of it is not text.
     """

@@ -283,7 +283,10 @@ def windows_of(tokens: TokenisedCollection, recipe: SNRMRecipe) -> Windows:
 def encode_texts(
     network: SNRM, windows: Windows, texts: EncodedTexts, length: int, seed: int = 0
 ) -> Generator[Progress, None, csr_array]:
-    """Vectors of texts, of a length if pooling is padded; yields the number of finished texts."""
+    """Vectors of texts as a sparse table; yields the number of finished texts.
+
+    `length` is that of padded pooling, and `seed` is of dropout at inference.
+    """
     config, parts = network.config, []
     drop = config.dropout_at_inference and config.dropout > 0
     for first, _, placed in windows.batches(texts, length, network.last.weight.device):
@@ -409,7 +412,10 @@ class Latent:
         return csc_array(self._encoded(alone, self.recipe.model.document_length))
 
     def with_documents(self, collection: Collection, late: Int64[np.ndarray, " late"]) -> "Latent":
-        """Retriever of all documents with the same network; later documents are added."""
+        """Retriever of all documents with the same network; later documents are added.
+
+        `late` are indices of the documents that the index lacks, rising.
+        """
         texts = self.tokens.encode(collection.document(place) for place in late.tolist())
         recipe = self.recipe
         table = self._encoded(texts, recipe.model.document_length)

@@ -225,7 +225,11 @@ class WeakTrainer:
         )
 
     def hinge(self, first_scores: Tensor, second_scores: Tensor, labels: Tensor) -> Tensor:
-        """Mean hinge loss of a batch of triples."""
+        """Mean hinge loss of a batch of triples.
+
+        `labels` is the labeller's table, batch × 2 batch: queries, and their first documents
+        followed by the second ones.
+        """
         training, batch = self.recipe.training, len(first_scores)
         # Row i of the table is query i; its own two documents stand on the two diagonals
         differences = labels[:, :batch].diagonal() - labels[:, batch:].diagonal()
@@ -307,6 +311,7 @@ class Learner(Generic[R, M]):
         """Train on a collection, or load the training; yields measurements of the steps.
 
         A killed training continues from its last checkpoint, with the same final bytes.
+        Checkpoints are `every` steps. Queries and judgments of the collection are not read.
 
         Raises:
             DataError: no document is long enough for a weak query.
@@ -331,7 +336,7 @@ class Learner(Generic[R, M]):
             return store.add(key, _plain(indexed, recipe), save, facts)
 
     def train(self, indexed: IndexedCollection, recipe: R, flags: str = "") -> M:
-        """Retriever of a stored training.
+        """Retriever of a stored training; errors name the training command with these flags.
 
         Raises:
             DataError: this recipe is not trained on this collection.

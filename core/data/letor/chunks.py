@@ -192,7 +192,11 @@ class MatrixLimit:
         self._limits, self._free = limits, int(SHARE * available())
 
     def check(self, rows: int, width: int, text_bytes: int, name: str) -> None:
-        """Refuse a matrix that would be too large."""
+        """Refuse a matrix that would be too large for the text that was read so far.
+
+        Raises:
+            DataError: it would.
+        """
         dense = max(UNCHECKED, int(self._limits.ratio * text_bytes))
         limit, reason = min(
             (self._limits.matrix_bytes, "the limit on a table"),
@@ -319,7 +323,11 @@ def _finding_of_cell(  # noqa: PLR0911 (likewise)
 
 
 def group_sizes(groups: Path, rows: int, data_name: str, limits: Limits) -> Sequence[int]:
-    """The sizes in a group file, one a line; they must add up to the rows of its data file."""
+    """The sizes in a group file, one a line; they must add up to the rows of its data file.
+
+    Raises:
+        LetorError: a line that is no positive integer, or sizes that do not add up.
+    """
     name, number = str(groups), 0
     sizes: list[int] = []
     for number, line in lines(groups, name, limits):

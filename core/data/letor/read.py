@@ -92,6 +92,13 @@ def check_start(
 ) -> None:
     """Look at the first lines of a file, some 64 kB of text, as a table would.
 
+    Args:
+        path: of the file.
+        name: what errors call it.
+        missing: what becomes of NULL and NaN cells.
+        with_query: rows name their queries; else a group file does.
+        columns: names of a table's columns, where they are none of the usual ones.
+
     Raises:
         LetorError: malformed ones among them.
         DataError: a damaged or empty file.
@@ -149,9 +156,14 @@ class LetorTable:
     ) -> Generator[int, None, None]:
         """Append the rows of a file; yields the bytes of the file, as stored, read so far.
 
-        A query id met in a file before is the same query. A group file (LightGBM's) has the number
-        of rows of each query a line; rows then carry no `qid`. With a part, rows of a table that
-        say another part are passed over.
+        A query id met in a file before is the same query.
+
+        Args:
+            path: LETOR text, plain or compressed (.gz .bz2 .xz .zip, by content), or a table.
+            groups: LightGBM's group file: the number of rows of each query, one a line; the rows
+                then carry no `qid`, and queries are named 1, 2, ….
+            name: what errors call the file; its path by default.
+            part: the part whose rows are read, where a column of a table says parts; None: all.
 
         Raises:
             LetorError: a malformed line, or the first twenty (`BadLinesError`).
@@ -269,7 +281,11 @@ class LetorTable:
         self._waiting.clear()
 
     def align(self, feature_ids: Int64[np.ndarray, " union"]) -> None:
-        """Add zero columns, so that the columns are these ids, a rising superset of its own."""
+        """Add zero columns, so that the columns are these ids, a rising superset of its own.
+
+        Raises:
+            DataError: too large a matrix.
+        """
         self.lacking = len(feature_ids) - len(self.feature_ids)
         self._limit.check(self.rows, len(feature_ids), self._decoded, self._called)
         self.feature_ids = feature_ids
@@ -281,7 +297,9 @@ class LetorTable:
     def parsed_parts(self, split: Split, fillers: Fillers | None = None) -> list[ParsedLetor]:
         """The data set in parts by query, which are views of one matrix; ends the table.
 
-        Without fillers, missing cells become what the first part has it, then in `fillers`.
+        `split` gives the queries of each part; notes come with the first part. `fillers` has a
+        value for the missing cells of each column. By default they come from the present cells of
+        the first part, and `fillers` holds them afterwards.
         """
         self._append_waiting()
         parts = split(len(self._queries))

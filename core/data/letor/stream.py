@@ -104,7 +104,13 @@ class DecodedFile:
 def blocks(
     source: Source, name: str, limits: Limits, *, documents: bool = False
 ) -> Generator[Block, None, None]:
-    """The whole file as blocks of lines; where documents are wanted, other text is refused.
+    """The whole file as blocks of lines; a missing last newline is added.
+
+    Args:
+        source: of text.
+        name: what errors call it.
+        limits: bounds of the file.
+        documents: rows of documents are wanted, so that other text is refused.
 
     Raises:
         DataError: unreadable, damaged, or larger than the limits.
@@ -129,13 +135,20 @@ def blocks(
 
 
 def lines(source: Source, name: str, limits: Limits) -> Iterator[tuple[int, bytes]]:
-    """Every line of a file with its number, from 1 on, without the newline."""
+    """Every line of a file with its number, from 1 on, without the newline; errors of `blocks`."""
     for block in blocks(source, name, limits):
         yield from enumerate(block.text.split(b"\n")[:-1], block.first_line)
 
 
 def text_lines(source: Source, name: str, limits: Limits, form: str) -> Iterator[tuple[int, str]]:
-    """Every line that is not blank, with its number; `form` is the remedy of an empty file."""
+    """Every line that is not blank, with its number, as text, without its end.
+
+    The error of an empty file has `form`, the shape of a line, as its remedy.
+
+    Raises:
+        LetorError: a line that is not UTF-8, or that a carriage return ends; see `blocks`.
+        DataError: no line; see `blocks`.
+    """
     empty = True
     for at, line in lines(source, name, limits):
         if not line.strip():
@@ -213,7 +226,11 @@ def kind_of(head: bytes) -> str | None:
 
 
 def check_size(decoded: DecodedFile, total: int, name: str, limits: Limits) -> None:
-    """Refuse what grows beyond the limits."""
+    """Refuse a file that grows beyond the limits; `total` is its decoded bytes so far.
+
+    Raises:
+        DataError: it does.
+    """
     if total > limits.decoded_bytes:
         raise DataError(
             name, f"more than {limits.decoded_bytes:,} bytes of text", "Split the file."
@@ -232,7 +249,8 @@ def check_size(decoded: DecodedFile, total: int, name: str, limits: Limits) -> N
 def unpacked_file(source: Source, name: str, *, seekable: bool = False) -> Iterator[DecodedFile]:
     """Decompressed stream of a file, by its first bytes and not by its name.
 
-    With `seekable`, a packed table is copied into memory, which only a limited process may do.
+    With `seekable`, a packed table is copied into memory, so that any place of it can be read.
+    Only a process with limited memory may do so: the limit ends a decompression bomb.
 
     Raises:
         DataError: it cannot be read, or is damaged.

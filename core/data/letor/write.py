@@ -30,8 +30,14 @@ def write(dataset: RankingDataset, path: Path, *, names: bool = False, finite: b
     """Write a data set as LETOR text, gzipped where the name ends in .gz.
 
     Rows have the order of the source. Every cell is written, zeros too, but those that the source
-    left out. Comments are written too, with the document id in front if they lack it. `names` adds
-    a first line with the names of features 1, 2, …. If features need not be finite, NaN is NULL.
+    left out. Comments are written too, with the document id in front if they lack it.
+
+    Args:
+        dataset: the data set.
+        path: of the file.
+        names: a first line names the features 1, 2, …, if they have names.
+        finite: features must be finite; else NaN is written as NULL, and infinite ones as a
+            number that float32 does not hold.
 
     Raises:
         DataError: an id or comment that a line of LETOR text cannot hold, a value that is not
@@ -107,6 +113,8 @@ def _comment(dataset: RankingDataset, row: int) -> bytes:
 def comment_of(text: bytes, document: bytes, place: str) -> bytes:
     """Comment that names a document: unchanged if it does, else with the id in front.
 
+    An empty text is no comment, and an empty document no id; errors call the data `place`.
+
     Raises:
         DataError: an id with blanks, or a comment of several lines.
 
@@ -126,7 +134,11 @@ def comment_of(text: bytes, document: bytes, place: str) -> bytes:
 
 
 def check_queries(names: Iterable[str], place: str) -> None:
-    """Refuse query ids that LETOR text cannot hold."""
+    """Refuse query ids that LETOR text cannot hold.
+
+    Raises:
+        DataError: there is one.
+    """
     for name in names:
         size = len(name.encode(errors="replace"))
         half = any("\ud800" <= letter <= "\udfff" for letter in name)  # of a pair: no text
