@@ -12,6 +12,7 @@ import os
 import re
 import tempfile
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
@@ -90,9 +91,12 @@ def help_of(kind):
     """What the command says of itself."""
     from shuffleproof.core.cli.arguments import main
 
-    os.environ["COLUMNS"] = "100"
     told = io.StringIO()
-    with contextlib.redirect_stdout(told), contextlib.suppress(SystemExit):
+    with (
+        mock.patch.dict(os.environ, COLUMNS="100"),
+        contextlib.redirect_stdout(told),
+        contextlib.suppress(SystemExit),
+    ):
         main(["study", kind, "--help"])
     return told.getvalue().splitlines()
 

@@ -54,18 +54,8 @@ def matching_queries(dataset: RankingDataset, text: str) -> Int64[np.ndarray, " 
     return np.array(exact + part, dtype=np.int64)
 
 
-def matching_documents(
-    dataset: RankingDataset, text: str = "", label: int | float | None = None
-) -> Int64[np.ndarray, " some"]:
-    """Rows of documents by a part of their id, in any case, and by label, at most MOST_FOUND.
-
-    An empty text matches any id (or none), and None any label.
-    """
-    rows = np.arange(dataset.documents)
-    if label is not None:
-        rows = np.flatnonzero(dataset.labels == label)
-    if sought := text.strip().lower():
-        names = dataset.doc_ids or [""] * dataset.documents
-        found = (row for row in rows.tolist() if sought in names[row].lower())
-        rows = np.fromiter(islice(found, MOST_FOUND), np.int64)
-    return rows[:MOST_FOUND].astype(np.int64)
+def matching_documents(dataset: RankingDataset, text: str) -> Int64[np.ndarray, " some"]:
+    """Rows of documents by a part of their id, in any case, at most MOST_FOUND."""
+    sought, names = text.strip().lower(), dataset.doc_ids or [""] * dataset.documents
+    found = (row for row in range(dataset.documents) if sought in names[row].lower())
+    return np.fromiter(islice(found, MOST_FOUND), np.int64)

@@ -52,13 +52,10 @@ def test_documents_are_found_by_part_of_their_id(text, found):
     assert browse.matching_documents(dataset, text).tolist() == found
 
 
-def test_documents_are_found_in_any_order_of_their_bytes_and_by_label(monkeypatch):
+def test_documents_are_found_in_any_order_of_their_bytes_and_at_most_so_many(monkeypatch):
     column = TextColumn.of(DOCUMENTS).take(np.array([6, 5, 4, 3, 2, 1, 0]))
-    dataset = made([3, 4], labels=[0, 1, 2, 0, 1, 2, 2], documents=column)
+    dataset = made([3, 4], documents=column)
     assert browse.matching_documents(dataset, "gx").tolist() == [0, 5, 6]
-    assert browse.matching_documents(dataset, "gx", label=2).tolist() == [5, 6]
-    assert browse.matching_documents(dataset, label=2).tolist() == [2, 5, 6]
     monkeypatch.setattr(browse, "MOST_FOUND", 2)
-    assert browse.matching_documents(dataset, label=2).tolist() == [2, 5]
-    assert browse.matching_documents(dataset, label=7).tolist() == []
+    assert browse.matching_documents(dataset, "gx").tolist() == [0, 5]
     assert browse.matching_documents(made([3]), "gx").tolist() == []
