@@ -194,3 +194,5 @@ if __name__ == "__main__":
         print("\n".join(publish(Path(sys.argv[1]), json.loads(sys.argv[2]))))  # noqa: T201
     except ShuffleproofError as error:
         sys.exit(str(error))
+    except OSError as error:
+        sys.exit(f"the folder cannot be written to: {error.strerror}")

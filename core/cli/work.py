@@ -26,7 +26,7 @@ DEMO = ("lambdamart", "dlcm", "setrank-imsab", "setrank-imsab-init")
 FAMILY = "transpositions"
 DRAWS = 10
 PERMUTATIONS = 20
-REMEDY = "`shuffleproof list` and `library list` print the names that are there."
+REMEDY = "Check the folder and the names; `shuffleproof library list` prints those that are there."
 
 
 def demo(arguments: argparse.Namespace) -> Answer:
