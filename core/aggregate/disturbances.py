@@ -181,9 +181,8 @@ _ENTRIES = (
     ),
     Disturbance(
         "adversarial", "Adversarial", "share of reversed pairs", (0.02, 0.05, 0.1),
-        "the worst of three ways to reverse this share of the pairs, for each query and "
-        "aggregator: pairs far apart in the best order, pairs with the largest margin, pairs "
-        "with its first items",
+        "the worst of three reversals of this share, by query and aggregator: of pairs far apart "
+        "in the best order, of the largest margin, or with the first items",
         _adversarial_pairs, drawn=False,
     ),
     Disturbance(

@@ -44,7 +44,7 @@ class Target:
         if key is None:
             return None
         if key.kind != preference_store.KIND:
-            raise UsageError(f"the name {self.name} is taken by a {key.kind}; choose another")
+            raise UsageError(f"the name {self.name} belongs to a {key.kind}; choose another")
         existing = preference_store.find(self.name, self.store)
         if existing.rankings:
             raise UsageError(

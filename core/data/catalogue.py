@@ -315,7 +315,7 @@ def unpack_archive(path: Path, folder: Path, limits: Limits | None = None) -> No
         raise DataError(
             str(path),
             f"an archive that cannot be unpacked ({error})",
-            "Fetch it again, without a password, or unpack it elsewhere; nothing of it was kept.",
+            "Fetch it again, without a password, or unpack it elsewhere; nothing was stored.",
         ) from error
 
 

@@ -234,7 +234,7 @@ def _fitting_rows(side: SideFile, ids: set[str], data: str) -> tuple[pd.DataFram
     if not ids:
         raise DataError(
             data,
-            f"its {of}s have no ids, so that nothing in {name} can be told to be theirs",
+            f"its {of}s have no ids, so the rows of {name} cannot be matched",
             "Name each document at the end of its line of LETOR text (`#docid = …`), read that in, "
             f"then {name}.",
         )

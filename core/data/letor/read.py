@@ -68,8 +68,8 @@ class ParsedLetor:
         if self.clipped_cells:
             cells = counted(self.clipped_cells, "value was", "values were")
             notes.append(
-                f"{cells} cut to the largest float32, 3.4e38; where such values stand for "
-                "missing ones, --nulls says what else they become."
+                f"{cells} cut to the largest float32, 3.4e38. If such values mean "
+                "missing, choose a replacement with --nulls."
             )
         if self.missing_cells:
             cells = counted(self.missing_cells, "missing cell was", "missing cells were")

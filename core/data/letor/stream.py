@@ -272,7 +272,7 @@ def unpacked_file(source: Source, name: str, *, seekable: bool = False) -> Itera
             raise DataError(
                 name,
                 f"damaged or incomplete compressed data ({error})",
-                "Fetch the file again or unpack it elsewhere; nothing of it was kept.",
+                "Fetch the file again or unpack it elsewhere; nothing was stored.",
             ) from error
 
 
