@@ -79,7 +79,7 @@ def _ranker(answer: Answer, moves: pd.DataFrame) -> dict[str, Any]:
     change = f"NDCG@10 {start} → {end}" if start != end else f"NDCG@10 {end}"
     count = int(moves["moved"].sum())
     name = RankerName.of(answer.ranker).display
-    note = f"{change} · {count or 'none'} of {len(moves)} moved"
+    note = f"{change} · {count or 'none'} of {int(moves['answered'].count())} moved"
     return {
         "name": name,
         "color": stroke(answer.ranker).color,
@@ -100,7 +100,9 @@ def headline(answers: Sequence[AnswerAndMoves]) -> Headline:
     """Loss of each ranker and the number of documents that it moved."""
     changed = any(bool(moves["moved"].any()) for _, moves in answers)
     tier = of_one_list([answer.quality for answer, _ in answers], changed=changed)
-    return Headline(verdicts(answers), *tier)
+    loses = any(after < before for before, after in (answer.quality for answer, _ in answers))
+    # A ranking that changed at no loss has no tier: no badge says what the sentence denies.
+    return Headline(verdicts(answers), *(tier if loses or not changed else ()))
 
 
 def draw(

@@ -24,8 +24,8 @@ CHANGED = "changed"
 """Address key of changes of single documents."""
 
 WORST = (
-    "Searches the input order that costs most NDCG@10, within five exchanges of two documents, for "
-    "the first ranker that reads the order."
+    "Searches the input order of the unchanged list that costs most NDCG@10, within five exchanges "
+    "of two documents, for the first ranker that reads the order."
 )
 
 START = {"order": "shuffled:1", "before": "initial"}

@@ -214,7 +214,8 @@ def _changes_in_words(shown: ShownList) -> str:
             for at, feature, value in changes.features
         ),
     ]
-    return f"Changed now: {', '.join(words)}. " if words else ""
+    ideal = "NDCG@10: the ideal ranking has all judged documents, and copies."
+    return f"Changed now: {', '.join(words)}. {ideal} " if words else ""
 
 
 def _choices(

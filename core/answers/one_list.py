@@ -132,14 +132,15 @@ def verdict(answer: Answer, moved: pd.DataFrame, of: str = "") -> str:
     effect = ""
     if before > 0:
         share = 1 - after / before
-        lost = "nothing" if not share else f"{words.percent(abs(share))} of its NDCG@10"
+        digits = 0 if abs(share) >= 0.01 else 1
+        lost = "nothing" if not share else f"{words.percent(abs(share), digits)} of its NDCG@10"
         effect = f"{'gains' if share < 0 else 'loses'} {lost} and "
     return f"{RankerName.of(answer.ranker).display} {effect}moves {count or 'none'}{of}"
 
 
 def verdicts(answers: Sequence[tuple[Answer, pd.DataFrame]]) -> str:
     """Verdicts on several rankers in one sentence; the total occurs once."""
-    of = f" of {counted(len(answers[0][1]), 'document')}"
+    of = f" of {counted(int(answers[0][1]['answered'].count()), 'document')}"
     texts = [verdict(*answer, "" if at else of) for at, answer in enumerate(answers)]
     return f"{'; '.join(texts)}."
 

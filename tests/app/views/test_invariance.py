@@ -58,7 +58,7 @@ def texts(page):
 
 def said(page):
     """The verdict above the picture, as plain text, after what becomes of the rankers."""
-    (sentence,) = [text for text in texts(page) if "badge[" in text and " moves " in text]
+    (sentence,) = [text for text in texts(page) if text.endswith("**") and " moves " in text]
     return sentence.replace("\\", "").replace("**", "")
 
 
