@@ -176,17 +176,19 @@ def _resolved(
     texts_there = st.query_params.get_all(name)
     if not texts_there and name in CARRIED and carried in st.session_state:
         texts_there = [st.session_state[carried]]
+    is_held = False
     if held is not None and before not in {None, (page, of)}:  # another owner, on the same page
         chosen = usual
     # After Back the browser's address is right, and the widget still has the later value.
-    elif held is not None and fits(held) and not went_back:
+    elif is_held := held is not None and fits(held) and not went_back:
         chosen = held
     else:
         meant = read(texts_there) if texts_there else None
         chosen = usual if meant is None else meant
     if st.session_state.get(name) != chosen:  # writing an equal value would still mark it as set
         st.session_state[name] = chosen
-    if name in CARRIED and (chosen != usual or texts_there):
+    # The default is shared only as the user's way back to it from another choice
+    if name in CARRIED and (chosen != usual or (is_held and carried in st.session_state)):
         st.session_state[carried] = chosen
     return chosen
 

@@ -63,11 +63,11 @@ def publish(out: Path, settings: Mapping[str, Any]) -> list[str]:
     Raises:
         ShuffleproofError: a study or card cannot be read, or a query is not there.
     """
-    out.mkdir(parents=True, exist_ok=True)
     pages = {}
     links = []
     for folder in map(Path, settings["studies"]):
-        artefact, kind = read_manifest(folder), study_kind(read_manifest(folder).recipe)
+        artefact = read_manifest(folder)
+        kind = study_kind(artefact.recipe)
         name = f"{artefact.recipe['kind']}-{artefact.key.digest[:8]}.html"
         headline = kind.sections_module().headline(StudyResult.open(folder), View()).text
         links.append((name, kind.title, headline))
@@ -83,6 +83,7 @@ def publish(out: Path, settings: Mapping[str, Any]) -> list[str]:
     shuffle = shuffle_html(settings["data"], settings["queries"])
     pages["index.html"] = _page(QUESTION, f"{shuffle}<h2>Results</h2><ul>{listed}</ul>")
     pages["plotly.js"] = packed_plotly()
+    out.mkdir(parents=True, exist_ok=True)
     for name, text in pages.items():
         (out / name).write_text(text, encoding="utf-8")
     return list(pages)
@@ -99,22 +100,12 @@ def packed_plotly() -> str:
     return f"{asset('unpack.js')}\nunpack('{packed}');\n"
 
 
-def page(title: str, body: str, script: str = "") -> str:
-    """One HTML page with its script."""
-    return (
-        "<!doctype html><html lang='en'><meta charset='utf-8'>"
-        "<meta name='viewport' content='width=device-width'>"
-        f"<title>{html.escape(title)}</title><style>{report.STYLE}</style>"
-        f"<script>{script}</script><body>{body}</body></html>"
-    )
-
-
 def _page(title: str, body: str, *, plotly: bool = False) -> str:
     """One page of the site."""
     home = "" if title == QUESTION else "<p><a href='index.html'>All results</a></p>"
     scripts = "<script src='plotly.js'></script>" if plotly else ""
     text = f"{scripts}{home}<h1>{html.escape(title)}</h1>{body}"
-    return page(title, f"{text}<footer>Made with Shuffleproof.</footer>")
+    return report.page(title, f"{text}<footer>Made with Shuffleproof.</footer>")
 
 
 def shuffle_html(data: str, queries: Sequence[str]) -> str:

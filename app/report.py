@@ -38,12 +38,17 @@ def report(studies: Sequence[Path]) -> str:
         f"<h2>{html.escape(study_title(directory))}</h2>{study_html(directory)}"
         for directory in studies
     ]
+    body = f"<h1>Will my ranker survive?</h1>{''.join(parts)}"
+    return page("Shuffleproof report", body, get_plotlyjs())  # embedded: it needs no network
+
+
+def page(title: str, body: str, script: str = "") -> str:
+    """One HTML page with its script."""
     return (
         "<!doctype html><html lang='en'><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width'>"
-        f"<title>Shuffleproof report</title><style>{STYLE}</style>"
-        f"<script>{get_plotlyjs()}</script>"  # embedded: the file needs no network
-        f"<body><h1>Will my ranker survive?</h1>{''.join(parts)}</body></html>"
+        f"<title>{html.escape(title)}</title><style>{STYLE}</style>"
+        f"<script>{script}</script><body>{body}</body></html>"
     )
 
 

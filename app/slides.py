@@ -9,7 +9,7 @@ from pathlib import Path
 import plotly.graph_objects as go
 import streamlit as st
 
-from shuffleproof.app import publish, services
+from shuffleproof.app import publish, report, services
 from shuffleproof.app.figures.style import for_projector, on_paper
 from shuffleproof.app.figures.text import alt_text
 from shuffleproof.core.store.keys import key_of
@@ -93,4 +93,5 @@ def as_html(slides: Sequence[Slide], shuffle: str) -> str:
         )
     body = "".join(f"<section class='slide'>{page}</section>" for page in pages)
     script = f"{{ {publish.asset('slides.js')} }}"  # a block: the shuffle has a script too
-    return publish.page("Shuffleproof", f"{body}<script>{script}</script>", publish.packed_plotly())
+    content = f"{body}<script>{script}</script>"
+    return report.page("Shuffleproof", content, publish.packed_plotly())

@@ -101,8 +101,9 @@ def headline(answers: Sequence[AnswerAndMoves]) -> Headline:
     changed = any(bool(moves["moved"].any()) for _, moves in answers)
     tier = of_one_list([answer.quality for answer, _ in answers], changed=changed)
     loses = any(after < before for before, after in (answer.quality for answer, _ in answers))
-    # A ranking that changed at no loss has no tier: no badge says what the sentence denies.
-    return Headline(verdicts(answers), *(tier if loses or not changed else ()))
+    if changed and not loses:  # no tier fits a ranking that changed without a loss
+        return Headline(verdicts(answers))
+    return Headline(verdicts(answers), *tier)
 
 
 def draw(

@@ -335,8 +335,9 @@ def _feature_slider(query_list: scoring.List, data: scoring.DataDescription, doc
         st.caption("All documents of this list have the same value.")
         return
     key = f"value {document} {feature}"
+    st.session_state[key] = now  # also after the changes were undone
     st.slider(
-        "Value", low, high, now, key=key,
+        "Value", low, high, key=key,
         on_change=lambda: change(f"feature:{document}:{feature}:{st.session_state[key]:g}"),
     )  # fmt: skip
 

@@ -144,7 +144,7 @@ def _within(data: str, sought: str) -> Iterator[Result]:
     texts = captions.of(data)
     titles = {} if texts is None else texts.documents["title"].fillna("").to_dict()
     by_query = {} if texts is None else texts.queries["text"].fillna("").to_dict()
-    titled = [str(name) for name, title in titles.items() if rank(sought, title) is not None]
+    titled = {str(name) for name, title in titles.items() if rank(sought, title) is not None}
     for word, part in data_sets.PART_OF.items():
         dataset: RankingDataset = getattr(fold, part)
         shown = {"view": "Queries", "part": word}
@@ -154,9 +154,8 @@ def _within(data: str, sought: str) -> Iterator[Result]:
             yield Result("query", text.strip(), path, {**address, "query": query})
         if dataset.doc_ids is None:
             continue
-        for name in dict.fromkeys((sought.strip(), *titled[:SHOWN])):
-            for row in browse.matching_documents(dataset, name).tolist():
-                document = dataset.doc_ids[row]
-                query = dataset.query_ids[np.searchsorted(dataset.offsets, row, side="right") - 1]
-                text = f"{document} {titles.get(document, '')}".strip()
-                yield Result("document", text, "data", shown | {"query": query})
+        for row in browse.matching_documents(dataset, sought, titled).tolist():
+            document = dataset.doc_ids[row]
+            query = dataset.query_ids[np.searchsorted(dataset.offsets, row, side="right") - 1]
+            text = f"{document} {titles.get(document, '')}".strip()
+            yield Result("document", text, "data", shown | {"query": query})

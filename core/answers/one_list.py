@@ -36,15 +36,15 @@ class Answer:
     quality: tuple[float, float] = (float("nan"), float("nan"))
 
     @property
-    def changes(self) -> Float64[np.ndarray, " shared"]:
+    def differences(self) -> Float64[np.ndarray, " shared"]:
         """Absolute difference of each score, of documents that both lists have."""
-        differences = np.abs(np.subtract(self.after, self.before, dtype=np.float64))
-        return differences[~np.isnan(differences)]
+        every = np.abs(np.subtract(self.after, self.before, dtype=np.float64))
+        return every[~np.isnan(every)]
 
     @property
     def deviation(self) -> float:
         """The largest difference of one document's two scores."""
-        return float(self.changes.max(initial=0.0))
+        return float(self.differences.max(initial=0.0))
 
     @property
     def tolerance(self) -> float:
@@ -54,7 +54,8 @@ class Answer:
     @property
     def is_unchanged(self) -> bool:
         """No document left or joined, and no score changed by more than rounding."""
-        return len(self.changes) == len(self.floor) and bool((self.changes <= self.floor).all())
+        differences = self.differences
+        return len(differences) == len(self.floor) and bool((differences <= self.floor).all())
 
 
 def moves(

@@ -3,6 +3,7 @@
 Everything works on the memory-mapped arrays and touches only the requested part.
 """
 
+from collections.abc import Collection
 from itertools import islice
 
 import numpy as np
@@ -54,8 +55,13 @@ def matching_queries(dataset: RankingDataset, text: str) -> Int64[np.ndarray, " 
     return np.array(exact + part, dtype=np.int64)
 
 
-def matching_documents(dataset: RankingDataset, text: str) -> Int64[np.ndarray, " some"]:
-    """Rows of documents by a part of their id, in any case, at most MOST_FOUND."""
+def matching_documents(
+    dataset: RankingDataset, text: str, others: Collection[str] = ()
+) -> Int64[np.ndarray, " some"]:
+    """Rows of documents by a part of their id, in any case, or by their whole id, if in `others`.
+
+    At most MOST_FOUND rows.
+    """
     sought, names = text.strip().lower(), dataset.doc_ids or [""] * dataset.documents
-    found = (row for row in range(dataset.documents) if sought in names[row].lower())
+    found = (row for row, name in enumerate(names) if sought in name.lower() or name in others)
     return np.fromiter(islice(found, MOST_FOUND), np.int64)

@@ -326,12 +326,12 @@ def write_table(parts: Parts, path: Path, kind: str) -> None:
     out are 0. Numbers have the fewest digits that read back the same. The file appears when it is
     complete.
     """
-    import pyarrow as pa  # noqa: PLC0415 (only who writes tables pays for it)
-    from pyarrow import parquet  # noqa: PLC0415 (likewise)
-
     frames = _frames(parts)
     with whole_file(path) as file:
         if kind in {"parquet", "arrow"}:
+            import pyarrow as pa  # noqa: PLC0415 (only who writes these pays for it)
+            from pyarrow import parquet  # noqa: PLC0415 (likewise)
+
             first = next(frames)
             schema = pa.Schema.from_pandas(first, preserve_index=False)
             opened = parquet.ParquetWriter if kind == "parquet" else pa.ipc.new_file

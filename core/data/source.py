@@ -137,8 +137,8 @@ def _read_parts(
             bytes_before += sizes[file]
         read.append(table)
         tables |= table.columns_by_table
-        (first, expected), *others = [*tables.items()] or [("", ())]
-        for name, features in others:  # features are numbered by their place
+        for name, features in tables.items():  # features are numbered by their place
+            first, expected = next(iter(tables.items()))
             if features != expected:
                 ours, theirs = (", ".join(map(shown, some[:8])) for some in (features, expected))
                 finding = f"its features are {ours}, those of {Path(first).name} {theirs}"

@@ -238,17 +238,18 @@ def write_run(
         DataError: a document that occurs twice in a list, or a name with blanks.
     """
     names = document_names(dataset)
-    for query, rows in zip(
-        lists.queries.tolist(), np.split(lists.rows, lists.offsets[1:-1]), strict=False
-    ):
+    rows_by_list = np.split(lists.rows, lists.offsets[1:-1])  # of no list: one empty array
+    for query, rows in zip(lists.queries.tolist(), rows_by_list, strict=False):
         if len({names[row] for row in rows.tolist()}) < len(rows):
             finding = f"documents of the same name in list {query}"
             raise DataError("TREC output", finding, "Give documents distinct ids.")
     order = ragged.order_within(lists.offsets, -scores, lists.rows)
-    ranks = (ragged.places_of(lists.offsets) + 1).tolist()
-    topics = np.repeat(lists.queries, lists.lengths)[order].tolist()
-    lines = zip(topics, lists.rows[order].tolist(), ranks, scores[order].tolist(), strict=True)
-    write_rows(path, ((dataset.query_ids[t], names[row], *more) for t, row, *more in lines), tag)
+    ranks = ragged.places_of(lists.offsets) + 1
+    queries = np.repeat(lists.queries, lists.lengths)[order].tolist()
+    topics = (dataset.query_ids[query] for query in queries)
+    documents = (names[row] for row in lists.rows[order].tolist())
+    lines = zip(topics, documents, ranks.tolist(), scores[order].tolist(), strict=True)
+    write_rows(path, lines, tag)
 
 
 def write_rows(

@@ -9,7 +9,7 @@ import pandas as pd
 from jaxtyping import Float64
 
 from shuffleproof.core.errors import DataError
-from shuffleproof.core.gate.card_file import CardFile, read_card
+from shuffleproof.core.gate.card_file import CardFile, Condition, read_card
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.studies.paired_differences import mean_differences
 
@@ -41,6 +41,9 @@ def standings(folder: Path) -> pd.DataFrame:
     for path in paths:
         card = read_card(path)
         for measure in card.measures:
+            if not _highest(card, measure):
+                remedy = "Write the card again with `study card --out`."
+                raise DataError(str(path), f"it has no {measure} under a perturbation", remedy)
             members = groups.setdefault(_group(card, measure), {})
             for name, ranker in card.rankers.items():
                 known = (str(path.relative_to(folder)), card, name)
@@ -71,35 +74,40 @@ def _ranked(
     data, measure = str(key[0]), str(key[1])
     rows, values = [], []
     for place, card, name in members.values():
-        unchanged = _unchanged(card, name, measure)
-        by_family = {
-            family: card.conditions[name, measure, family, level].astype(np.float64)
-            for family, level in _highest(card, measure).items()
-            if (name, measure, family, level) in card.conditions
+        levels = _highest(card, measure)
+        by_level = {
+            (family, level): _values(place, card, (name, measure, family, level))
+            for family, highest in levels.items()
+            for level in (0.0, highest)
         }
-        perturbed = np.mean([*by_family.values()], axis=0) if by_family else unchanged
+        unchanged = by_level[next(iter(levels)), 0.0]
+        by_family = {family: by_level[family, highest] for family, highest in levels.items()}
+        perturbed = np.mean([*by_family.values()], axis=0)
         means = {family: float(np.nanmean(each)) for family, each in by_family.items()}
-        worst = min(means, key=means.__getitem__, default="")
+        worst = min(means, key=means.__getitem__)
         start, end = float(np.nanmean(unchanged)), float(np.nanmean(perturbed))
         values.append(perturbed)
         rows.append({
             "group": f"{data}, {measure}", "card": place, "ranker": RankerName.of(name).display,
             "unchanged": start, "perturbed": end, "kept": end / start if start else np.nan,
-            "worst": worst, "worst_mean": means.get(worst, end), "queries": len(card.queries),
+            "worst": worst, "worst_mean": means[worst], "queries": len(card.queries),
         })  # fmt: skip
     frame = pd.DataFrame(rows)
     frame["first"], frame["last"] = rank_intervals(np.array(values))
     return frame.sort_values("perturbed", ascending=False, ignore_index=True)
 
 
-def _unchanged(card: CardFile, ranker: str, measure: str) -> Float64[np.ndarray, " queries"]:
-    """Values on unchanged lists."""
-    found = next(
-        values
-        for (name, of, _, level), values in card.conditions.items()
-        if (name, of, level) == (ranker, measure, 0)
-    )
-    return found.astype(np.float64)
+def _values(place: str, card: CardFile, condition: Condition) -> Float64[np.ndarray, " queries"]:
+    """Values of a condition.
+
+    Raises:
+        DataError: the card in this place has no such condition.
+    """
+    if condition not in card.conditions:
+        ranker, measure, family, level = condition
+        finding = f"{ranker} has no {measure} under {family} at {level:g}"
+        raise DataError(place, finding, "Write the card again with `study card --out`.")
+    return card.conditions[condition].astype(np.float64)
 
 
 def rank_intervals(

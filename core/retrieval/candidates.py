@@ -55,8 +55,9 @@ def make_candidates(  # noqa: PLR0913 (each is a fact of the data set)
     """
     store, collection = indexed.store, indexed.collection
     entries = [retriever_entry(retriever) for retriever in by]
-    about = {"analysis": asdict(collection.analysis), "depth": depth, "by": list(by)}
-    about["words"] = words
+    about = {
+        "analysis": asdict(collection.analysis), "depth": depth, "by": list(by), "words": words,
+    }  # fmt: skip
     networks = [entry.network(indexed) for entry in entries]
     about |= {"networks": networks} if any(networks) else {}
     key = key_of(catalogue.KIND, about | {"seed": seed}, [collection.digest])

@@ -408,7 +408,7 @@ class Latent:
     @cached_property
     def _of_terms(self) -> csc_array:
         """Vectors of frequent terms, each encoded as a text."""
-        alone = EncodedTexts.of_tokens(np.split(self._common, len(self._common)))
+        alone = EncodedTexts.of_tokens([*self._common[:, None]])
         return csc_array(self._encoded(alone, self.recipe.model.document_length))
 
     def with_documents(self, collection: Collection, late: Int64[np.ndarray, " late"]) -> "Latent":

@@ -241,12 +241,19 @@ def likelihood(indexed: IndexedCollection) -> QueryLikelihood:
     texts = [indexed.collection.queries[query] for query in indexed.training]
 
     def precision(multiple: float) -> float:
-        ranked, total = QueryLikelihood(index, multiple * mean).search(texts, DEPTH), 0.0
+        """Sum of the training queries' average precision."""
+        ranked = QueryLikelihood(index, multiple * mean).search(texts, DEPTH)
+        total = 0.0
         for at, query in enumerate(indexed.training or ()):
-            grades, found = indexed.collection.judgments(query), ranked.of(at)[0].tolist()
-            hits = [place for place, one in enumerate(found, 1) if grades.get(one, 0) > 0]
-            precisions = sum(n / place for n, place in enumerate(hits, 1))
-            total += precisions / max(indexed.collection.relevant(query), 1)  # average precision
+            grades = indexed.collection.judgments(query)
+            documents, _ = ranked.of(at)
+            ranks = [
+                rank
+                for rank, document in enumerate(documents.tolist(), 1)
+                if grades.get(document, 0) > 0
+            ]
+            precisions = sum(hits / rank for hits, rank in enumerate(ranks, 1))
+            total += precisions / max(indexed.collection.relevant(query), 1)
         return total
 
     return QueryLikelihood(index, mean * max(MULTIPLES, key=precision))

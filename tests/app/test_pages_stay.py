@@ -162,6 +162,19 @@ def test_a_hidden_ranker_is_hidden_on_all_pages(states, store, monkeypatch):
     assert len(other.button_group(key="show").value) > 2
 
 
+def test_only_a_chosen_query_goes_to_other_pages(states, store, monkeypatch):
+    monkeypatch.setattr(services, "store", lambda: store)
+    monkeypatch.setattr(scoring, "resident", app_perturbed.Here)
+    page = State("invariance", monkeypatch).page.run()
+    assert "address carries query" not in page.session_state
+    query = page.selectbox(key="query")
+    usual = query.value
+    other = next(name for name in query.options if name != usual)
+    for chosen in (other, usual):
+        page = page.selectbox(key="query").set_value(chosen).run()
+        assert page.session_state["address carries query"] == chosen
+
+
 def test_the_sample_opens_on_the_shipped_dlcm_beside_a_setrank(states):
     address = states[1]["invariance"].address
     assert [text.partition("#")[0] for text in address["rankers"]] == ["dlcm", "setrank-imsab-init"]

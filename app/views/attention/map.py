@@ -137,7 +137,7 @@ def differing_features(query_list: List, document: int, other: int) -> list[list
 def attention_cards(
     ranker: str, seen: Overview, sides: tuple[np.ndarray, np.ndarray], words: str
 ) -> dict[str, Any]:
-    """Data of cards: the list, and the ranking before and after the change, each with its arcs.
+    """Data of cards, without the query: the list, and both rankings, each with its arcs.
 
     Args:
         ranker: label of the ranker.
@@ -154,7 +154,7 @@ def attention_cards(
     moved = [new not in {None, old} for old, new in zip(before, after, strict=True)]
     columns = (("before the change", before, [False] * len(ids)), ("after it", after, moved))
     return {
-        "query": "", "words": words, "verdict": "",
+        "words": words, "verdict": "",
         "documents": {"ids": ids, "labels": [*map(int, seen.labels)], **captions.documents(ids)},
         "before": seen.shown[0].tolist(), "shown": kept,
         "rankers": [

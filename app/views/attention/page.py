@@ -146,7 +146,9 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
 
 def _is_matrix_asked() -> bool:
     """True if the address names a choice of the matrix."""
-    return any(name in st.query_params for name in ("cell", "map", "block", "head", "look"))
+    return any(
+        name in st.query_params for name in ("cell", "map", "block", "head", "look", "sorting")
+    )
 
 
 def _cards(
@@ -155,13 +157,17 @@ def _cards(
     """Draw the list and the ranking before and after the change, with arcs of attention."""
     main = WantedMap(seen.kinds[0][0], 0, None)
     sides = maps(query_list, ranker.key, str(change), main)
-    drawn = attention_cards(ranker.label, seen, sides, change.words().removeprefix("shown "))
+    words = change.words().removeprefix("shown ")
+    drawn = attention_cards(ranker.label, seen, sides, words) | {"query": query_list.query}
     with st.container(key="cards_place"):
-        cards.draw(drawn, "attention cards", _arrange, partial(_shuffle_again, change))
+        arrange = partial(_arrange, len(seen.documents))
+        cards.draw(drawn, "attention cards", arrange, partial(_shuffle_again, change))
 
 
-def _arrange(order: Sequence[int]) -> None:
-    st.session_state["change"] = str(ShownOrder.by_hand(order))
+def _arrange(documents: int, order: Sequence[int]) -> None:
+    """Show the whole list in an order made by hand; a list that lost documents keeps its change."""
+    if len(order) == documents:
+        st.session_state["change"] = str(ShownOrder.by_hand(order))
 
 
 def _matrix(
@@ -224,8 +230,10 @@ def _list(
 
 
 def _forget() -> None:
-    """Close the open cell: it belongs to the previous list, ranker or map."""
+    """Close the open cell, and forget an order made by hand: they belong to the previous list."""
     st.query_params.pop("cell", None)
+    if "by-hand" in st.session_state.get("change", ""):
+        st.session_state["change"] = FIRST_CHANGE
 
 
 def _change() -> ListEdit:

@@ -266,9 +266,11 @@ def unpacked_file(source: Source, name: str, *, seekable: bool = False) -> Itera
                 if seekable and kind_of(head) not in (None, *SEQUENTIAL):
                     decoded = replace(decoded, stream=io.BytesIO(decoded.stream.read()))
             yield replace(decoded, head=head)
-        except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
-            raise DataError(name, error.strerror or str(error), "Check the path.") from error
         except (*BROKEN, NotImplementedError) as error:
+            # Errors of the operating system have a number; those of damaged streams have none
+            if isinstance(error, OSError) and error.errno is not None:
+                finding = error.strerror or str(error)
+                raise DataError(name, finding, "Check the path.") from error
             raise DataError(
                 name,
                 f"damaged or incomplete compressed data ({error})",

@@ -59,3 +59,9 @@ def test_documents_are_found_in_any_order_of_their_bytes_and_at_most_so_many(mon
     monkeypatch.setattr(browse, "MOST_FOUND", 2)
     assert browse.matching_documents(dataset, "gx").tolist() == [0, 5]
     assert browse.matching_documents(made([3]), "gx").tolist() == []
+
+
+def test_documents_are_found_by_part_of_their_id_or_by_another_whole_id():
+    dataset = made([3, 4], documents=TextColumn.of(DOCUMENTS))
+    others = {DOCUMENTS[4], DOCUMENTS[5][:-1]}
+    assert browse.matching_documents(dataset, "über", others).tolist() == [3, 4]

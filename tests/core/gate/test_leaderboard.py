@@ -8,7 +8,8 @@ import pytest
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.gate.card_file import card_text
 from shuffleproof.core.gate.leaderboard import standings
-from tests.core.gate.test_card_file import VALUES, card
+from shuffleproof.core.rankers.name import INITIAL
+from tests.core.gate.test_card_file import LEVELS, VALUES, card
 
 NOISE = np.tile(np.float32([0.01, -0.01]), 20)
 
@@ -51,4 +52,23 @@ def test_a_folder_without_cards_and_a_file_that_is_none_are_refused(tmp_path):
         standings(tmp_path)
     (tmp_path / "x.json").write_text("{}")
     with pytest.raises(DataError, match=r"x\.json"):
+        standings(tmp_path)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_ranker_without_a_condition_is_refused(tmp_path, level):
+    kept = {
+        condition: values
+        for condition, values in card().conditions.items()
+        if condition[0] == INITIAL or condition[-1] != level
+    }
+    (tmp_path / "card.json").write_text(card_text(card(conditions=kept)))
+    with pytest.raises(DataError, match=f"mine has no NDCG@10 under transpositions at {level:g}"):
+        standings(tmp_path)
+
+
+def test_a_card_of_unchanged_lists_only_is_refused(tmp_path):
+    kept = {name: values for name, values in card().conditions.items() if name[-1] == 0}
+    (tmp_path / "card.json").write_text(card_text(card(conditions=kept)))
+    with pytest.raises(DataError, match=r"no NDCG@10 under a perturbation"):
         standings(tmp_path)
