@@ -24,7 +24,7 @@ from shuffleproof.core.answers.document_changes import UNCHANGED
 from shuffleproof.core.answers.one_list import moves
 from shuffleproof.core.answers.shown_order import ShownOrder
 from shuffleproof.core.answers.trained_rankers import TrainedRanker, contrast, list_recipes
-from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.errors import DataError, ShuffleproofError
 from shuffleproof.core.gate.leaderboard import standings
 from shuffleproof.core.store.manifest import read_manifest
 from shuffleproof.core.studies import table_text
@@ -132,12 +132,18 @@ def recorded_shuffles(data: str, queries: Sequence[str]) -> list[list[dict[str, 
     Args:
         data: name of the data set.
         queries: ids of test queries; none: the example query.
+
+    Raises:
+        DataError: the test part has no such query.
     """
     described = scoring.describe(data)
     pair = contrast(scoring.rankers_of(described))
     if len(pair) < 2:
         return []
     recipe = list_recipes(pair)[0]
+    if unknown := [query for query in queries if query not in described.queries]:
+        remedy = "Name test queries; the page Data shows them."
+        raise DataError(data, f"no test query {unknown[0]}", remedy)
     return [
         _recorded(scoring.List(data, described.test, recipe, query), tuple(pair))
         for query in queries or [described.example_query]

@@ -191,6 +191,7 @@ def answers(
             after=_numbers(scored[ranker.key]["scores"][1]),
             floor=tuple(scored[ranker.key]["floor"]),
             quality=tuple(scored[ranker.key]["quality"]),
+            best=scored[ranker.key]["best"],
         )
         for ranker in rankers
     ]

@@ -318,6 +318,10 @@ const build = (root, ask) => {
     state.left -= 1;
     ask("shuffle", state.left);
   };
+  // Whoever presses something else wants to see that.
+  document.addEventListener("pointerdown", (event) => {
+    if (state.left && !event.composedPath().includes(root)) stop();
+  });
   view.onclick = () => {
     graphs.hidden = !graphs.hidden;
     body.hidden = hint.hidden = !graphs.hidden;

@@ -101,7 +101,8 @@ def headline(answers: Sequence[AnswerAndMoves]) -> Headline:
     changed = any(bool(moves["moved"].any()) for _, moves in answers)
     tier = of_one_list([answer.quality for answer, _ in answers], changed=changed)
     loses = any(after < before for before, after in (answer.quality for answer, _ in answers))
-    if changed and not loses:  # no tier fits a ranking that changed without a loss
+    # No tier fits a ranking that changed without a loss, or a loss that no ranker could avoid.
+    if (changed and not loses) or any(answer.best < 1 for answer, _ in answers):
         return Headline(verdicts(answers))
     return Headline(verdicts(answers), *tier)
 

@@ -5,7 +5,7 @@ of `core.answers.document_changes`.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import streamlit as st
@@ -24,12 +24,15 @@ CHANGED = "changed"
 """Address key of changes of single documents."""
 
 WORST = (
-    "Searches the input order of the unchanged list that costs most NDCG@10, within five exchanges "
-    "of two documents, for the first ranker that reads the order."
+    "Searches the input order that costs most NDCG@10, within five exchanges of two documents, for "
+    "the first ranker that reads the order. Undo changes first: the list is searched without them."
 )
 
 START = {"order": "shuffled:1", "before": "initial"}
 """Defaults of an address without these keys."""
+
+ONE_LIST = ("by-hand", "worst")
+"""Orders that belong to one list."""
 
 KINDS = {
     "initial": "initial ranking",
@@ -38,6 +41,7 @@ KINDS = {
     "id": "document id",
     "feature": "a feature",
     "by-hand": "chosen order",
+    "worst": "worst order found",
 }
 
 
@@ -82,7 +86,7 @@ def order() -> ShownOrder:
 def show_worst(arranged: list[int]) -> None:
     """Show the worst order found; the search began with the initial ranking."""
     address.pin("before", START["before"])
-    address.pin("order", str(ShownOrder.by_hand(arranged)))
+    address.pin("order", str(replace(ShownOrder.by_hand(arranged), kind="worst")))
 
 
 def _read(name: str) -> ShownOrder:
@@ -122,13 +126,16 @@ def forget_hand() -> None:
     """Forget changes, and orders and documents chosen by hand, of the previous list."""
     address.pin(CHANGED)
     for name in ("order", "before"):
-        if _read(name).kind == "by-hand":
+        if _read(name).kind in ONE_LIST:
             st.query_params.pop(name, None)
     st.session_state.pop("document", None)
 
 
 def controls(query_list: scoring.List, data: scoring.DataDescription) -> ShownList:
-    """Draw the controls of the order; return the list in the chosen order."""
+    """Draw the controls of the order; return the list in the chosen order.
+
+    A changed list is compared with the unchanged one in the same order: one change at a time.
+    """
     _unreadable()
     present = order()
     _sorting(present, data)
@@ -137,9 +144,11 @@ def controls(query_list: scoring.List, data: scoring.DataDescription) -> ShownLi
         address.pin(name, str(_read(name)))
     changes = _changes(documents, data.features)
     chosen = _one_document(query_list, data, documents, arranged)
-    texts = str(_read("before")), str(order())
+    now = str(order())
+    before = now if changes else str(_read("before"))
     return ShownList(
-        changes.documents(documents), *texts, changes, arranged_before,
+        changes.documents(documents), before, now, changes,
+        arranged if changes else arranged_before,
         changes.arranged(arranged, len(documents)), chosen,
     )  # fmt: skip
 
@@ -157,8 +166,7 @@ def _changes(documents: Documents, features: tuple[int, ...]) -> DocumentChanges
 
 
 def change(text: str) -> None:
-    """Change one more document; the unchanged list in the current order is the list before."""
-    address.pin("before", str(order()))
+    """Change one more document."""
     address.pin(CHANGED, *DocumentChanges.parse([*address.says(CHANGED), text]).texts())
 
 
@@ -185,7 +193,7 @@ def _unreadable() -> None:
             ShownOrder.parse(text)
         except ParameterError as error:
             words = ShownOrder.parse(usual).words()
-            st.warning(escaped(f"The address has no readable {name}: {error} Now {words}."))
+            st.warning(escaped(f"The address has no readable {name}: {error}. It is {words} now."))
             st.query_params.pop(name)
 
 
@@ -204,7 +212,7 @@ def _listed(query_list: scoring.List) -> tuple[Documents, list[int], list[int]]:
 
 
 def _sorting(present: ShownOrder, data: scoring.DataDescription) -> None:
-    kinds = [kind for kind in KINDS if kind != "by-hand" or present.kind == "by-hand"]
+    kinds = [kind for kind in KINDS if kind not in ONE_LIST or present.kind == kind]
     st.session_state["sorted"] = present.kind
     st.selectbox(
         "Shown by", kinds, format_func=KINDS.__getitem__, key="sorted", on_change=_sort,
@@ -223,7 +231,7 @@ def _sorting(present: ShownOrder, data: scoring.DataDescription) -> None:
 
 def _sort(features: tuple[int, ...]) -> None:
     kind = st.session_state["sorted"]
-    if kind == "by-hand":
+    if kind in ONE_LIST:
         return
     argument = {"feature": features[0] if features else 0, "shuffled": _last_seed()}.get(kind, 0)
     show(ShownOrder(kind, argument))
@@ -269,7 +277,7 @@ def buttons(shown: ShownList, search: Callable[[], None] | None) -> None:
             disabled=order().kind == "initial" and not order().reversed,
         )
         if search:
-            st.button("Worst order", on_click=search, help=WORST)
+            st.button("Worst order", on_click=search, disabled=bool(shown.changes), help=WORST)
         if shown.changes:
             st.button("Undo changes", icon=":material/undo:", on_click=address.pin, args=(CHANGED,))
 

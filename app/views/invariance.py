@@ -1,7 +1,7 @@
 """Permutation invariance by hand: each ranker's ranking of one query in another input order."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -36,7 +36,13 @@ from shuffleproof.app.study import cards, choice, job_panel, parts, sample_resul
 from shuffleproof.app.study.page import draw_sections, study_sections
 from shuffleproof.app.study.picture import cached_figure
 from shuffleproof.app.study.shown_list import ShownList
-from shuffleproof.core.answers.one_list import Answer, explanation, fell_most, moves
+from shuffleproof.core.answers.one_list import (
+    Answer,
+    explanation,
+    explanation_of_change,
+    fell_most,
+    moves,
+)
 from shuffleproof.core.answers.trained_rankers import (
     CONTRAST,
     TrainedRanker,
@@ -52,7 +58,7 @@ from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.reproduce import command_of, python_of
 from shuffleproof.core.studies.sections import View, limits
 from shuffleproof.core.studies.tables import Table, infer_columns
-from shuffleproof.core.words import counted
+from shuffleproof.core.words import counted, number
 
 
 @dataclass(frozen=True)
@@ -163,14 +169,20 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
             _cards(drawn, shown)
         else:
             _bumps(answers)
-    if changed and not shown.changes:
+    if changed:
         st.subheader("Why")
         for answer in answers:
-            st.markdown(f"- {escaped_sentence(explanation(answer.answer, answer.moves))}")
+            st.markdown(f"- {escaped_sentence(_why(answer, shown))}")
     _certificates(data, query_list.recipe, chosen)
     if place := parts.fold("All numbers for this list", "every number"):
         place.dataframe(_numbers(answers), hide_index=True, alt="Every document, ranker by ranker")
     _row(query_list, shown, answers, drawn)
+
+
+def _why(answer: RankerAnswer, shown: ShownList) -> str:
+    if not shown.changes:
+        return explanation(answer.answer, answer.moves)
+    return explanation_of_change(answer.answer, {at for at, _, _ in shown.changes.features})
 
 
 def _worst_order(query_list: List, answers: Sequence[RankerAnswer]) -> Callable[[], None] | None:
@@ -185,6 +197,7 @@ def _worst_order(query_list: List, answers: Sequence[RankerAnswer]) -> Callable[
 def _sentences(answers: Sequence[RankerAnswer], shown: ShownList, *, changed: bool) -> None:
     """Draw the effect of the other order in a sentence, and a legend of the picture."""
     query = shown.documents.query
+    before = "the list without changes" if shown.changes else shown.words_before
     if not changed:
         parts.finding("Nothing is shuffled: both orders are the same.")
         parts.note(f"Query {query}, shown {shown.words}.")
@@ -197,14 +210,14 @@ def _sentences(answers: Sequence[RankerAnswer], shown: ShownList, *, changed: bo
         who = f"{RankerName.of(label).display}: " if len(fallen) > 1 else ""
         text += f"{who}{words} "
     parts.note(
-        f"{text}Query {query}, input order: {shown.words}; before: {shown.words_before}. "
-        f"{_changes_in_words(shown)}"
+        f"{text}{_changes_in_words(shown, answers[0].answer.best)}"
+        f"Query {query}, shown {shown.words}; before: {before}. "
         "Stars: relevance labels. ▲ ▼: ranks gained or lost; coloured: the document moved."
     )
 
 
-def _changes_in_words(shown: ShownList) -> str:
-    """Changes of single documents, in a sentence; empty without any."""
+def _changes_in_words(shown: ShownList, best: float) -> str:
+    """Changes of single documents, and the best NDCG@10 left; empty without changes."""
     ids, changes = shown.documents.ids, shown.changes
     words = [
         *(f"{ids[document]} removed" for document in changes.removed),
@@ -214,8 +227,10 @@ def _changes_in_words(shown: ShownList) -> str:
             for at, feature, value in changes.features
         ),
     ]
-    ideal = "NDCG@10: the ideal ranking has all judged documents, and copies."
-    return f"Changed now: {', '.join(words)}. {ideal} " if words else ""
+    if not words:
+        return ""
+    left = f"No ranking of this list has more than NDCG@10 {number(best)}. " if best < 1 else ""
+    return f"Changed: {', '.join(words)}. {left}"
 
 
 def _choices(
@@ -343,15 +358,16 @@ def _row(
 
     def figures(width: str, captioned: bool) -> list[exports.File]:  # noqa: FBT001 (as ExportContent says)
         list_words = f"{query_list.data} · query {query_list.query} · order {shown.now}"
-        files = (
-            exports.figure_files(
+        files = [
+            replace(file, label=f"{RankerName.of(answer.label).display}, {file.label}")
+            for answer in answers
+            for file in exports.figure_files(
                 answer.bump, f"{answer.label}-bump", width,
                 f"{answer.label} · {list_words}" * captioned,
             )
-            for answer in answers
-        )  # fmt: skip
+        ]  # fmt: skip
         moving = partial(animation.shuffle_gif, drawn, list_words * captioned)
-        return [*chain.from_iterable(files), exports.File("Animation (GIF)", f"{stem}.gif", moving)]
+        return [*files, exports.File("Animation (GIF)", f"{stem}.gif", moving)]
 
     parts.exports_row(
         parts.ExportContent(

@@ -88,10 +88,12 @@ class DocumentChanges:
             ParameterError: of the first such change.
         """
         named = {*self.removed, *self.copied, *(document for document, _, _ in self.features)}
-        unknown = {feature for _, feature, _ in self.features} - {*feature_ids}
-        if max(named, default=0) >= documents or unknown or len(self.removed) == documents:
-            allowed = f"changes of these {documents} documents and their features"
-            raise ParameterError("changed", " ".join(self.texts()), allowed)
+        if (last := max(named, default=0)) >= documents:
+            raise ParameterError("document", last, f"from 0 to {documents - 1}")
+        if unknown := {feature for _, feature, _ in self.features} - {*feature_ids}:
+            raise ParameterError("feature", min(unknown), "a feature of the data set")
+        if len(self.removed) == documents:
+            raise ParameterError("list", "empty", "left with at least one document")
 
     def documents(self, listed: Documents) -> Documents:
         """All documents, the copies last; removed ones are still among them."""

@@ -26,6 +26,7 @@ class Answer:
         after: the same documents' scores under the input order now.
         floor: how far arithmetic alone carries each score.
         quality: NDCG@10 before and after.
+        best: the highest NDCG@10 that any ranking of the list now has.
     """
 
     ranker: str
@@ -34,6 +35,7 @@ class Answer:
     after: tuple[float, ...]
     floor: tuple[float, ...]
     quality: tuple[float, float] = (float("nan"), float("nan"))
+    best: float = 1.0
 
     @property
     def differences(self) -> Float64[np.ndarray, " shared"]:
@@ -209,6 +211,28 @@ def explanation(answer: Answer, moved: pd.DataFrame) -> str:
     return (
         f"{name} does not read the input order. The largest difference of a score, {change}, is "
         f"rounding (up to {rounding})."
+    )
+
+
+def explanation_of_change(answer: Answer, changed: Collection[int]) -> str:
+    """Effect of changed documents of the list on the scores of the others.
+
+    Args:
+        answer: answer of the ranker.
+        changed: documents whose own features changed.
+
+    >>> alone = Answer("mart", ("features",), (2.0, 1.0), (float("nan"), 1.0), (0.0, 0.0))
+    >>> explanation_of_change(alone, ())
+    'MART gives the other documents the scores they had.'
+    """
+    name = RankerName.of(answer.ranker).display
+    others = np.abs(np.subtract(answer.after, answer.before, dtype=np.float64))
+    others[list(changed)] = np.nan
+    if not (others > answer.floor).any():
+        return f"{name} gives the other documents the scores they had."
+    return (
+        f"{name} reads the whole list: the scores of other documents changed by up to "
+        f"{amount(float(np.nanmax(others)))}."
     )
 
 

@@ -109,8 +109,9 @@ def score_query(item: Mapping[str, Any]) -> dict[str, Any]:
 
     Returns:
         By ranker: `scores` (one row an order, one value a document), `floor` (how far arithmetic
-        carries each document's score), `reads`, and `quality`, NDCG@10 of every order. Documents
-        have the order of the initial ranking, copies last; None where one is not in the list.
+        carries each document's score), `reads`, `quality`, NDCG@10 of every order, and `best`, the
+        highest NDCG@10 of any ranking of the last list. Documents have the order of the initial
+        ranking, copies last; None where one is not in the list.
 
     Raises:
         DataError: the test part has no such query.
@@ -129,6 +130,7 @@ def score_query(item: Mapping[str, Any]) -> dict[str, Any]:
             "floor": list(_floor(workbench, item["query"], key)),
             "reads": sorted(ranker.reads),
             "quality": [_quality(judged, of_order) for of_order in scores],
+            "best": best_quality(judged),
         }
         if changes:
             answers[key] |= _of_changed(ranker, judged, orders[-1], changes, answers[key])
@@ -155,6 +157,7 @@ def _of_changed(
         ],
         "floor": unchanged["floor"] + [unchanged["floor"][document] for document in copied],
         "quality": [unchanged["quality"][0], _quality(changed, scores)],
+        "best": best_quality(changed),
     }
 
 
@@ -164,6 +167,11 @@ QUALITY = Measure.parse("NDCG@10")
 def _quality(judged: JudgedLists, scores: Float32[np.ndarray, " docs"]) -> float:
     """NDCG@10 of one list, its scores by document."""
     return float(evaluate([QUALITY], judged.dataset, judged.lists, scores)[0, 0])
+
+
+def best_quality(judged: JudgedLists) -> float:
+    """The highest NDCG@10 of any ranking; below 1 if a relevant document was removed."""
+    return _quality(judged, judged.dataset.labels[judged.lists.rows].astype(np.float32))
 
 
 def check_same_data(item: Mapping[str, Any]) -> None:

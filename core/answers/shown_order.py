@@ -1,7 +1,8 @@
 """An order in which the documents of one list are shown, as a short text that reads back.
 
-`initial`, `label`, `id`, `feature:3`, `shuffled:7` and `by-hand:2.0.1`, each reversed by a leading
-minus. The text is what an address holds, so a shared link shows the same order.
+`initial`, `label`, `id`, `feature:3`, `shuffled:7`, `by-hand:2.0.1` and `worst:2.0.1`, each
+reversed by a leading minus. The text is what an address holds, so a shared link shows the same
+order.
 """
 
 import re
@@ -14,7 +15,9 @@ from shuffleproof.core.data.text import TextColumn
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.seeds import generator
 
-FORM = re.compile(r"(-?)(?:(initial|label|id)|(feature|shuffled):([0-9]{1,9})|(by-hand):([0-9.]+))")
+FORM = re.compile(
+    r"(-?)(?:(initial|label|id)|(feature|shuffled):([0-9]{1,9})|(by-hand|worst):([0-9.]+))"
+)
 ALLOWED = "initial, label, id, feature:3, shuffled:7 or by-hand:2.0.1, or one of them after a minus"
 
 
@@ -48,9 +51,9 @@ class ShownOrder:
     """Input order of the documents of a list.
 
     Attributes:
-        kind: initial, label, id, feature, shuffled or by-hand.
+        kind: initial, label, id, feature, shuffled, by-hand or worst.
         argument: the feature's id, or the seed.
-        places: for by-hand, the document shown at each position.
+        places: for by-hand and worst, the document shown at each position.
         reversed: the other way round.
 
     >>> str(ShownOrder.parse("-shuffled:7").turned())
@@ -72,12 +75,12 @@ class ShownOrder:
         match = FORM.fullmatch(text)
         if match is None:
             raise ParameterError("order", text, ALLOWED)
-        minus, plain, with_number, number, by_hand, places = match.groups()
+        minus, plain, with_number, number, listed, places = match.groups()
         try:
             sequence = tuple(int(place) for place in places.split(".")) if places else ()
         except ValueError:
             raise ParameterError("order", text, ALLOWED) from None
-        kind = plain or with_number or by_hand
+        kind = plain or with_number or listed
         return cls(kind, int(number or 0), sequence, bool(minus))
 
     @classmethod
@@ -87,9 +90,10 @@ class ShownOrder:
 
     def __str__(self) -> str:
         """As `parse` reads it."""
+        places = f":{'.'.join(map(str, self.places))}"
         arguments = {
             "feature": f":{self.argument}", "shuffled": f":{self.argument}",
-            "by-hand": f":{'.'.join(map(str, self.places))}",
+            "by-hand": places, "worst": places,
         }  # fmt: skip
         return ("-" if self.reversed else "") + self.kind + arguments.get(self.kind, "")
 
@@ -116,6 +120,7 @@ class ShownOrder:
                 f"shuffled with seed {self.argument}, then reversed",
             ),
             "by-hand": ("in a chosen order", "in a chosen order, then reversed"),
+            "worst": ("in the worst order found", "in the worst order found, then reversed"),
         }[self.kind]
         return backward if self.reversed else forward
 
@@ -135,7 +140,7 @@ class ShownOrder:
                 len(documents)
             )
             return [int(place) for place in shuffled]
-        if self.kind == "by-hand":
+        if self.places:
             if sorted(self.places) != places:
                 allowed = f"an order of these {len(documents)} documents"
                 raise ParameterError("order", str(self), allowed)

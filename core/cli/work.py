@@ -87,7 +87,9 @@ def publish(arguments: argparse.Namespace) -> Answer:
         raise DataError(str(arguments.out), f"no site was written ({reason})", REMEDY)
     files = finished.stdout.split()
     size = sum((arguments.out / name).stat().st_size for name in files)
-    text = f"{arguments.out / 'index.html'}: {counted(len(files), 'file')}, {size / 1e6:.1f} MB."
+    named = ", ".join(f"{study.recipe['kind']} {study.key}" for study in studies) or "none"
+    text = f"{arguments.out / 'index.html'}: {counted(len(files), 'file')}, {size / 1e6:.1f} MB.\n"
+    text += f"Studies: {named}."
     return Answer({"files": files, "bytes": size}, text)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from shuffleproof.app.publish import SHUFFLES, publish
 from shuffleproof.app.study.sample_result import shipped_study
+from shuffleproof.core.errors import DataError
 from tests.core.gate.test_leaderboard import VALUES, written
 
 MOST_BYTES = 5_000_000
@@ -44,3 +45,10 @@ def test_the_shuffle_has_every_recorded_order(site):
     assert "DLCM loses 90" in shuffles[0]["verdict"]
     count = len(start["documents"]["ids"])
     assert all(sorted(one["shown"]) == list(range(count)) for one in shuffles)
+
+
+def test_an_unknown_query_is_named_and_nothing_is_written(tmp_path):
+    settings = {"data": "sample", "queries": ["599", "nope"], "studies": [], "cards": None}
+    with pytest.raises(DataError, match="no test query nope"):
+        publish(tmp_path / "site", settings)
+    assert not (tmp_path / "site").exists()

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from shuffleproof.core.answers import scoring
 from shuffleproof.core.answers.document_changes import DocumentChanges
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import ParameterError
@@ -64,13 +65,36 @@ def test_other_texts_are_refused(text):
         DocumentChanges.parse([text])
 
 
-@pytest.mark.parametrize("text", ["removed:5", "copied:9", "feature:0:999:1"])
-def test_documents_and_features_of_another_list_are_refused(judged, text):
-    with pytest.raises(ParameterError):
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("removed:5", "document is '5'; it must be from 0 to 4"),
+        ("copied:9", "document is '9'"),
+        ("feature:0:999:1", "feature is '999'"),
+    ],
+)
+def test_documents_and_features_of_another_list_are_refused(judged, text, named):
+    with pytest.raises(ParameterError, match=named):
         DocumentChanges.parse([text]).check(5, judged.dataset.feature_ids)
 
 
 def test_a_list_keeps_one_document():
     every = DocumentChanges.parse(f"removed:{document}" for document in range(3))
-    with pytest.raises(ParameterError):
+    with pytest.raises(ParameterError, match="at least one document"):
         every.check(3, [1])
+
+
+def test_a_removed_relevant_document_lowers_the_best_ndcg():
+    dataset = synthetic.planted(queries=(4, 4, 4), seed=3).test
+    relevant = np.add.reduceat(dataset.labels > 0, dataset.offsets[:-1])
+    query = np.array([relevant.argmax()])
+    whole = JudgedLists(dataset, CandidateLists.all_documents(dataset).select(query))
+    gains = 2.0 ** dataset.labels[whole.lists.rows] - 1
+    discounts = 1 / np.log2(np.arange(2, 12))
+    best = int(gains.argmax())
+    left = np.sort(np.delete(gains, best))[::-1][:10] @ discounts
+    ideal = np.sort(gains)[::-1][:10] @ discounts
+    assert 0 < left < ideal
+    changed = DocumentChanges(removed=(best,)).of(whole, [*range(len(gains))])
+    assert scoring.best_quality(changed) == pytest.approx(left / ideal, abs=1e-6)
+    assert scoring.best_quality(whole) == 1
