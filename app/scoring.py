@@ -19,14 +19,14 @@ from shuffleproof.core.answers.document_changes import UNCHANGED, DocumentChange
 from shuffleproof.core.answers.one_list import Answer, features_wanted
 from shuffleproof.core.answers.shown_order import Documents, ShownOrder
 from shuffleproof.core.answers.trained_rankers import TrainedRanker, contrast, list_recipes
-from shuffleproof.core.data.catalogue import SAMPLE
+from shuffleproof.core.data.layout import SAMPLE, SAMPLE_TEXTS
 from shuffleproof.core.execution.resident import Resident
 from shuffleproof.core.rankers.attention.kinds import attends
 from shuffleproof.core.rankers.initial import ListRecipe
 
 WORK = "shuffleproof.core.answers.scoring"
 WORST = "shuffleproof.core.studies.kinds.worst_case.query:worst_input_order"
-EXAMPLES = {SAMPLE: "599"}
+EXAMPLES = {SAMPLE: "599", SAMPLE_TEXTS: "45"}
 """Query shown first of a data set: here the first shuffle costs DLCM most of its NDCG@10."""
 
 log = logging.getLogger("shuffleproof")
