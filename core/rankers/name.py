@@ -149,6 +149,7 @@ _PAIRWISE_CALL = re.compile(
 )
 """The name of preferences and aggregator as papers write it: `pairwise(pair-net, goa)`."""
 _PRESET = re.compile(r"@\w+")
+_RUN_FILE = re.compile(r"(\.(txt|run))?(\.gz)?$")
 _STORED = re.compile(r"(?P<base>[^@#~ ]+)(?:#(?P<digits>[0-9a-f]+)| (?P<shown>[0-9a-f]{6,}))")
 _REGISTERED = re.compile(r"(?P<base>[^@~]+)(?:@(?P<preset>[^~\s@]+))?(?:~(?P<revision>.+))?")
 
@@ -250,6 +251,8 @@ class RankerName:
         ['DLCM', 'RRF(GSF, MLP small)']
         >>> [RankerName.parse(text).display for text in ("scores:my/a.txt", "my/rank.py:score")]
         ['a.txt', 'rank.py:score']
+        >>> RankerName.of("bm25.rank-vicuna.dl19.txt.gz").display
+        'bm25.rank-vicuna.dl19'
         >>> remember_file_name("77b0c2", "my scores.txt")
         >>> [RankerName.parse(f"scores#{digits}").display for digits in ("77b0", "77b1")]
         ['my scores.txt', 'scores']
@@ -268,8 +271,8 @@ class RankerName:
             return _endpoint_display(self.path) if self.kind is Kind.ENDPOINT else path.name
         if self.kind is Kind.STORED and self.head in FILES and (file := self._file_name()):
             return file
-        terms = (SPOKEN.get(self.head, self.registered_name), self.preset, self.revision)
-        return " ".join(filter(None, terms))
+        name = SPOKEN.get(self.head, _RUN_FILE.sub("", self.registered_name))
+        return " ".join(filter(None, (name, self.preset, self.revision)))
 
     def _file_name(self) -> str:
         """File name of a stored ranker; empty if it is not known."""

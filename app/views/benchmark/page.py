@@ -28,6 +28,7 @@ from shuffleproof.core.studies.kinds.benchmark.table import MEANS, TESTS, compar
 from shuffleproof.core.studies.registry import STUDIES
 from shuffleproof.core.studies.sections import View
 from shuffleproof.core.studies.tables import Table
+from shuffleproof.core.words import counted
 
 CHART, CLICK = "differences", chooses(ranker=str)
 
@@ -134,6 +135,10 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         )  # fmt: skip
     with top.notices:
         state.instead("ranker", missing, display_names(labels)[baseline])
+    if is_of_runs(artefact.recipe):
+        with top.controls:
+            topics = counted(artefact.facts["queries"], "topic")
+            parts.note(f"Runs over the {topics} of {artefact.facts['data']}, no stored data set.")
     with top.notes:
         measure, columns = _measures(artefact)
     chosen = BenchmarkView(artefact, measure, columns, baseline, test)
