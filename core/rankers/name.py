@@ -438,6 +438,8 @@ def with_display_names(sentence: str, among: Iterable[str] = ()) -> str:
     'gradient-sign@dlcm costs DLCM and DLCM (2) most, martian-1 nothing'
     >>> with_display_names("scores#12ab, of a file that nobody knows, wins")
     'scores#12ab, of a file that nobody knows, wins'
+    >>> with_display_names("bm25.dl19.txt.gz ranks first.")
+    'bm25.dl19 ranks first.'
     >>> with_display_names("By 80 transpositions, dlcm@small: NDCG@10 falls")
     'By 80 transpositions, DLCM small: NDCG@10 falls'
     """
@@ -538,6 +540,7 @@ _IN_SENTENCES = re.compile(
     rf"|(?:(?:{'|'.join(BEGINNINGS)})[\w-]*|{'|'.join(FILES)}):[^\s,;()']*[^\s,;()'.:]"
     rf"|(?:{'|'.join(sorted(SPOKEN, key=len, reverse=True))})(?:@\w+)?(?:~\w+)?(?:#[0-9a-f]+)?"
     rf"|(?:{'|'.join(FILES)})#[0-9a-f]+"
+    r"|[\w.-]*\w\.(?:run|(?:run|txt)\.gz)"
     r")(?![\w@#+/~-]|[:.]\S)"
 )
 _PLUS = re.compile(r"\+(?!\s*(?:multi-)?init\b)")
