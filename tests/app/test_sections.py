@@ -57,7 +57,7 @@ def test_report_terminal_and_page_show_what_is_declared(kind, every_study):
     findings = [
         with_display_names(one.text) for one in sections if isinstance(one, Finding) and one.text
     ]
-    shown = [one for one in sections if isinstance(one, tables.Table)]
+    shown = [one.with_display_names for one in sections if isinstance(one, tables.Table)]
     drawings = [one for one in sections if isinstance(one, Picture)]
     assert shown, f"the sections of {kind} have no `Table`"
     assert drawings or kind in UNDRAWN, f"the sections of {kind} have no `Picture`"
