@@ -70,6 +70,11 @@ def bradley_terry(weights: Weights) -> Scores:
         share = 1.0 / (strengths[:, None] + strengths[None, :])
         prior = 1.0 / (strengths + 1.0)  # as against an item of strength 1
         strengths = ((wins * share) @ strengths + prior) / ((wins.T * share).sum(axis=1) + prior)
+        # The wins do not fix the common factor of all strengths; one Newton step towards its best
+        # value saves hundreds of sweeps
+        virtual = strengths / (strengths + 1.0)
+        step = (0.5 - virtual).mean() / (virtual * (1.0 - virtual)).mean()
+        strengths = strengths * np.exp(np.clip(step, -1.0, 1.0))
         if np.abs(np.log(strengths / before)).max() < 1e-12:
             break
     return np.log(strengths)

@@ -295,6 +295,12 @@ selftest data:selftest : test the instruments on rankers with known faults
     --seed whole =0 : seed of random orders and simulated calls (default 0)
     $ selftest
 
+leaderboard leaderboard:leaderboard : test which systems of a leaderboard are different
+    table in path : systems × tasks, games, or wins and losses; or a folder of cards
+    --seed whole =0 : seed of the resamples (default 0)
+    $ leaderboard scores.csv
+    $ leaderboard cards --json
+
 library list library:listing : stored data sets, rankers and studies
     --kind data|ranker|study|scores|preferences|collection : kind
     $ library list
@@ -380,7 +386,7 @@ OWN = "options"
 SECTIONS = {
     "start": "demo app",
     "rankers": "list train tune certify bring runs ingest-reranks",
-    "studies": "study check selftest export publish library",
+    "studies": "study check selftest export leaderboard publish library",
     "data sets": "ingest doctor",
     "preferences": "ingest-preferences consistency aggregate judge",
     "text collections": "ingest-collection doctor-collection search candidates",

@@ -10,11 +10,14 @@ from jaxtyping import Float64
 
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.gate.card_file import CardFile, Condition, read_card
-from shuffleproof.core.rankers.name import INITIAL, RankerName
+from shuffleproof.core.rankers.name import INITIAL, RankerName, number_names
 from shuffleproof.core.studies.paired_differences import mean_differences
 
 LEVEL = 0.05
 """Largest p of two rankers that do not share a rank, adjusted by Holm."""
+
+Members = dict[str, tuple[str, CardFile, str]]
+"""Place, card and name of each ranker, by its digest."""
 
 
 def standings(folder: Path) -> pd.DataFrame:
@@ -34,10 +37,38 @@ def standings(folder: Path) -> pd.DataFrame:
     Raises:
         DataError: the folder has no card, or a file in it is none.
     """
+    frames = [_ranked(key, members) for key, members in _groups(folder).items()]
+    return pd.concat(frames, ignore_index=True)
+
+
+def means_by_query(folder: Path) -> pd.DataFrame:
+    """Mean of each ranker over all perturbations, each at its highest level, a column a query.
+
+    Queries without a value are left out.
+
+    Raises:
+        DataError: as `standings`, or cards that cannot be compared with each other.
+    """
+    groups = _groups(folder)
+    if len(groups) > 1:
+        finding = f"its cards have {len(groups)} kinds of lists, measures or perturbations"
+        raise DataError(str(folder), finding, "Give a folder with cards of one kind.")
+    ((key, members),) = groups.items()
+    queries = next(iter(members.values()))[1].queries
+    means = [
+        np.mean([*_at_highest(*member, str(key[1])).values()], axis=0)
+        for member in members.values()
+    ]
+    names = number_names(RankerName.of(name).display for _, _, name in members.values())
+    return pd.DataFrame(means, pd.Index(names, name="system"), queries).dropna(axis=1, how="all")
+
+
+def _groups(folder: Path) -> dict[tuple[object, ...], Members]:
+    """Rankers of all cards, by what cards must share to be compared."""
     paths = sorted(folder.rglob("*.json"))
     if not paths:
         raise DataError(str(folder), "it has no card.json", "Put `study card --out` files there.")
-    groups: dict[tuple[object, ...], dict[str, tuple[str, CardFile, str]]] = {}
+    groups: dict[tuple[object, ...], Members] = {}
     for path in paths:
         card = read_card(path)
         for measure in card.measures:
@@ -48,8 +79,7 @@ def standings(folder: Path) -> pd.DataFrame:
             for name, ranker in card.rankers.items():
                 known = (str(path.relative_to(folder)), card, name)
                 members.setdefault(INITIAL if name == INITIAL else ranker.digest, known)
-    frames = [_ranked(key, members) for key, members in groups.items()]
-    return pd.concat(frames, ignore_index=True)
+    return groups
 
 
 def _group(card: CardFile, measure: str) -> tuple[object, ...]:
@@ -67,21 +97,13 @@ def _highest(card: CardFile, measure: str) -> Mapping[str, float]:
     return levels
 
 
-def _ranked(
-    key: tuple[object, ...], members: Mapping[str, tuple[str, CardFile, str]]
-) -> pd.DataFrame:
+def _ranked(key: tuple[object, ...], members: Members) -> pd.DataFrame:
     """Rows of one group."""
     data, measure = str(key[0]), str(key[1])
     rows, values = [], []
     for place, card, name in members.values():
-        levels = _highest(card, measure)
-        by_level = {
-            (family, level): _values(place, card, (name, measure, family, level))
-            for family, highest in levels.items()
-            for level in (0.0, highest)
-        }
-        unchanged = by_level[next(iter(levels)), 0.0]
-        by_family = {family: by_level[family, highest] for family, highest in levels.items()}
+        by_family = _at_highest(place, card, name, measure)
+        unchanged = _values(place, card, (name, measure, next(iter(by_family)), 0.0))
         perturbed = np.mean([*by_family.values()], axis=0)
         means = {family: float(np.nanmean(each)) for family, each in by_family.items()}
         worst = min(means, key=means.__getitem__)
@@ -95,6 +117,16 @@ def _ranked(
     frame = pd.DataFrame(rows)
     frame["first"], frame["last"] = rank_intervals(np.array(values))
     return frame.sort_values("perturbed", ascending=False, ignore_index=True)
+
+
+def _at_highest(
+    place: str, card: CardFile, name: str, measure: str
+) -> dict[str, Float64[np.ndarray, " queries"]]:
+    """Values of a ranker under each perturbation at its highest level."""
+    return {
+        family: _values(place, card, (name, measure, family, level))
+        for family, level in _highest(card, measure).items()
+    }
 
 
 def _values(place: str, card: CardFile, condition: Condition) -> Float64[np.ndarray, " queries"]:

@@ -50,6 +50,7 @@ def folder(tmp_path_factory):
     (target / "q.txt").write_text("1 0 a 1\n1 0 b 0\n1 0 c 2\n2 0 a 1\n2 0 b 0\n")
     (target / "x.run").write_text("1 Q0 a 1 2 x\n1 Q0 b 2 1 x\n1 Q0 c 3 1 x\n2 Q0 a 1 1 x\n")
     (target / "y.run").write_text("1 Q0 c 1 2 y\n1 Q0 b 2 1 y\n2 Q0 b 1 1 y\n2 Q0 a 1 0 y\n")
+    (target / "board.csv").write_text("system,web,news\na,.5,.6\nb,.4,\n")
     return target
 
 
@@ -101,6 +102,7 @@ CALLS = {
     "study perturbations": f"study perturbations --families shuffle-shown --draws 1 {TWO}",
     "study worst-case": f"study worst-case --budgets 1 --draws 1 --queries 2 {TWO}",
     "selftest": "selftest",
+    "leaderboard": "leaderboard {f}/board.csv",
     "library list": "library list",
     "library show": "library show planted",
     "library show RANKER@NAME": "library show ranksvm@mine",

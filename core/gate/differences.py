@@ -1,0 +1,432 @@
+"""Are the systems of a leaderboard different? Rank intervals, winners by rule, fragile winners."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from os import PathLike
+from pathlib import Path
+from typing import Any, no_type_check
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float64, Int64
+from scipy.stats import rankdata
+
+from shuffleproof.core import words
+from shuffleproof.core.aggregate import scores
+from shuffleproof.core.aggregate.kemeny import kemeny
+from shuffleproof.core.compiled import compiled
+from shuffleproof.core.gate.boards import Board, Counts, Games, Scores, read_board
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies.kinds.benchmark.table import LEAST_QUERIES
+from shuffleproof.core.words import counted, listed
+
+RESAMPLES = 1000
+GAME_RESAMPLES = 200
+"""Fewer: every resample fits Bradley–Terry strengths."""
+
+ORDERS = 100
+K_FACTOR, SCALE = 32.0, 400.0
+"""Elo's step after a game, and the difference of ratings at which odds are 10 : 1."""
+
+LEVEL = 0.975
+"""Share of resamples above which one system is separated from another (two-sided 95 %)."""
+
+RULES = ("mean", "Borda", "Bradley–Terry", "Kemeny", "pairwise wins")
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """Facts about a leaderboard.
+
+    Attributes:
+        rows: columns system, score, rank, low, high (ranks of 95 % of the resamples), group
+            (systems that are not separated from its first) and badge; the best first.
+        winners: winner by each rule.
+        removal: the smallest set of tasks whose removal changes the winner, and the new winner;
+            empty if none does.
+        missing: number of missing cells, and the winner by each way to count them; empty if no
+            cell is missing.
+        elo: of games: first and last Elo rank of each system over orders of the same games.
+        sentences: its facts, a sentence each.
+    """
+
+    rows: pd.DataFrame
+    winners: Mapping[str, str]
+    removal: Mapping[str, Any] = field(default_factory=dict)
+    missing: Mapping[str, Any] = field(default_factory=dict)
+    elo: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    sentences: tuple[str, ...] = ()
+
+
+def leaderboard(source: str | PathLike[str] | pd.DataFrame, seed: int = 0) -> Leaderboard:
+    """Examine a leaderboard: which of its systems are different?
+
+    Args:
+        source: a table (CSV, Parquet, Arrow, JSON lines) or data frame of systems × tasks with the
+            names in the first column, of games (`model_a`, `model_b`, `winner`) or of `wins` and
+            `losses`; or a folder of card.json files.
+        seed: of the resamples.
+
+    Raises:
+        DataError: no such table; see `read_board`.
+
+    >>> board = leaderboard(pd.DataFrame({
+    ...     "system": ["bm25", "dense"], "web": [0.50, 0.61], "news": [0.42, 0.39],
+    ...     "law": [0.31, 0.32], "bio": [0.44, 0.40], "code": [0.20, 0.21]}))
+    >>> board.rows[["system", "rank", "low", "high"]].values.tolist()
+    [['dense', 1, 1, 2], ['bm25', 2, 1, 2]]
+    >>> for sentence in board.sentences:
+    ...     print(sentence)
+    dense is first; 1 other cannot be separated from it (95 %).
+    dense wins by every rule: mean, Borda, Bradley–Terry, Kemeny and pairwise wins.
+    Without web, bm25 wins.
+    """
+    return examine(read_board(source if isinstance(source, pd.DataFrame) else Path(source)), seed)
+
+
+def examine(board: Board, seed: int = 0) -> Leaderboard:
+    """Examine a leaderboard; `seed` is that of the resamples."""
+    if isinstance(board, Scores):
+        return _of_scores(board, seed)
+    if isinstance(board, Games):
+        return _of_games(board, seed)
+    return _of_counts(board, seed)
+
+
+# ------------------------------------------------------------------ scores on tasks
+
+
+def _of_scores(board: Scores, seed: int) -> Leaderboard:
+    means = np.nanmean(board.values, axis=1)
+    few = len(board.tasks) < LEAST_QUERIES
+    resampled = None if few else resampled_means(board.values, seed)
+    rows = _rows(board.systems, means, resampled)
+    winners = _winners(board.systems, means, wins_over_tasks(board.values))
+    tasks, winner = smallest_removal(board.values)
+    removal = {}
+    if winner is not None:
+        named = [board.tasks[task] for task in tasks]
+        removal = {"tasks": named, "winner": board.systems[winner]}
+    missing = _missing(board)
+    tasks_there = counted(len(board.tasks), "task")
+    separation = f"{tasks_there} are too few to separate systems." if few else _separation(rows)
+    sentences = [separation, _by_rules(winners), _removal_in_words(removal)]
+    if missing:
+        sentences.append(_missing_in_words(missing))
+    return Leaderboard(rows, winners, removal, missing, sentences=tuple(sentences))
+
+
+def resampled_means(
+    values: Float64[np.ndarray, "systems tasks"], seed: int
+) -> Float64[np.ndarray, "resamples systems"]:
+    """Means of each system over tasks drawn with replacement: the same tasks for all systems.
+
+    A system without any task in a resample has its mean over all tasks there.
+    """
+    there = ~np.isnan(values)
+    tasks = values.shape[1]
+    draws = generator(seed, "leaderboard").multinomial(tasks, np.full(tasks, 1 / tasks), RESAMPLES)
+    weights = draws.astype(np.float64)
+    sums = weights @ np.nan_to_num(values).T
+    if there.all():
+        return sums / tasks
+    counts = weights @ there.T.astype(np.float64)
+    means = np.broadcast_to(np.nanmean(values, axis=1), sums.shape)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), means)
+
+
+def _rows(
+    systems: tuple[str, ...],
+    values: Float64[np.ndarray, " systems"],
+    resampled: Float64[np.ndarray, "resamples systems"] | None,
+) -> pd.DataFrame:
+    """Rows of the leaderboard, the best first; without resamples every rank is possible."""
+    order = scores.by_falling_score(values)
+    lowest, highest = np.ones(len(values), int), np.full(len(values), len(values))
+    groups, leader = [1] * len(order), order[0]
+    if resampled is not None:
+        lowest, highest = rank_bounds(resampled)
+        for place, at in enumerate(order[1:], 1):
+            groups[place] = groups[place - 1]
+            if (resampled[:, leader] > resampled[:, at]).mean() > LEVEL:
+                groups[place], leader = groups[place] + 1, at
+    rank = rankdata(-values, method="min").astype(int)
+    frame = pd.DataFrame({
+        "system": [systems[at] for at in order], "score": values[order], "rank": rank[order],
+        "low": np.minimum(lowest, rank)[order], "high": np.maximum(highest, rank)[order],
+        "group": groups,
+    })  # fmt: skip
+    ranks = zip(frame["rank"], frame["low"], frame["high"], strict=True)
+    return frame.assign(badge=[f"rank {own} ({low}–{high})" for own, low, high in ranks])
+
+
+def rank_bounds(
+    resampled: Float64[np.ndarray, "resamples systems"],
+) -> tuple[Int64[np.ndarray, " systems"], Int64[np.ndarray, " systems"]]:
+    """First and last rank of each system in the middle 95 % of the resamples.
+
+    Systems with equal means share all their ranks.
+
+    >>> first, last = rank_bounds(np.array([[3.0, 2.0, 2.0]] * 40))
+    >>> first.tolist(), last.tolist()
+    ([1, 2, 2], [1, 3, 3])
+    """
+    count, systems = resampled.shape
+    order = np.argsort(-resampled, axis=1)
+    falling = np.take_along_axis(resampled, order, axis=1)
+    if (np.diff(falling, axis=1) == 0).any():
+        first = rankdata(-resampled, method="min", axis=1).astype(np.int64)
+        last = rankdata(-resampled, method="max", axis=1).astype(np.int64)
+    else:
+        first = np.empty((count, systems), np.int64)
+        np.put_along_axis(first, order, np.arange(1, systems + 1)[None], axis=1)
+        last = first
+    cut = int((1 - LEVEL) * count)
+    low = np.partition(first, cut, axis=0)[cut]
+    return low, np.partition(last, count - 1 - cut, axis=0)[count - 1 - cut]
+
+
+def wins_over_tasks(
+    values: Float64[np.ndarray, "systems tasks"],
+) -> Float64[np.ndarray, "systems systems"]:
+    """Tasks that the row's system wins against the column's, ties half; NaN without common ones."""
+    systems = len(values)
+    wins, common = np.zeros((systems, systems)), np.zeros((systems, systems))
+    for column in values.T:
+        above = (column[:, None] > column).astype(np.float64)
+        both = ~np.isnan(column)
+        pairs = both[:, None] & both
+        wins += above + 0.5 * (pairs & (column[:, None] == column))
+        common += pairs
+    np.fill_diagonal(common, 0)
+    return np.where(common > 0, wins, np.nan)
+
+
+def _winners(
+    systems: tuple[str, ...],
+    means: Float64[np.ndarray, " systems"],
+    wins: Float64[np.ndarray, "systems systems"],
+) -> dict[str, str]:
+    """Winner by each rule; of ties the first in the table."""
+    # No majority leads back into the first component, so the best order begins with its own
+    top = scores.ordered_components(wins)[0]
+    best = top[kemeny(wins[np.ix_(top, top)]).order[0]]
+    by_rule = (means, scores.borda(wins), scores.bradley_terry(wins), None, scores.copeland(wins))
+    at = [int(best) if each is None else int(np.argmax(each)) for each in by_rule]
+    return dict(zip(RULES, (systems[one] for one in at), strict=True))
+
+
+def smallest_removal(
+    values: Float64[np.ndarray, "systems tasks"],
+) -> tuple[list[int], int | None]:
+    """The smallest set of tasks without which another system has the highest mean.
+
+    Exact. Tasks are of three kinds: of both systems, of the winner alone, of the challenger alone.
+    In every split of the size over these kinds, the most harmful tasks of each kind are removed.
+
+    Returns:
+        The tasks and the new winner; no tasks and None if no removal changes the winner.
+
+    >>> smallest_removal(np.array([[0.9, 0.2, 0.5], [0.1, 0.3, 0.6]]))
+    ([0], 1)
+    """
+    winner = int(np.argmax(np.nanmean(values, axis=1)))
+    # What is left of the winner's lead without the `size` most harmful tasks; of systems that have
+    # other tasks than the winner this says nothing
+    leads = np.sort(np.nan_to_num(values[winner] - values), axis=1)
+    left = np.cumsum(leads, axis=1)
+    comparable = (np.isnan(values) == np.isnan(values[winner])).all(axis=1)
+    challengers = [at for at in range(len(values)) if at != winner]
+    for size in range(1, values.shape[1]):
+        for challenger in challengers:
+            if comparable[challenger] and left[challenger, -1 - size] >= 0:
+                continue
+            tasks = _removal(values[winner], values[challenger], size)
+            if tasks is None:
+                continue
+            others = np.delete(values, tasks, axis=1)
+            scored = ~np.isnan(others).all(axis=1)
+            means = np.full(len(values), -np.inf)
+            means[scored] = np.nanmean(others[scored], axis=1)
+            return sorted(tasks), int(np.argmax(means))
+    return [], None
+
+
+def _removal(
+    own: Float64[np.ndarray, " tasks"], other: Float64[np.ndarray, " tasks"], size: int
+) -> list[int] | None:
+    """Tasks of this number without which `other` has the higher mean, if there are such."""
+    has_own, has_other = ~np.isnan(own), ~np.isnan(other)
+    alone, others, both = (
+        np.flatnonzero(which) for which in (has_own & ~has_other, has_other & ~has_own,
+                                            has_own & has_other)
+    )  # fmt: skip
+    alone, others = alone[np.argsort(-own[alone])], others[np.argsort(other[others])]
+    for of_alone, of_others in product(range(len(alone) + 1), range(len(others) + 1)):
+        shared = size - of_alone - of_others
+        if not 0 <= shared <= len(both):
+            continue
+        left_own, left_other = (
+            int(has.sum()) - shared - gone
+            for has, gone in ((has_own, of_alone), (has_other, of_others))
+        )
+        if not left_own or not left_other:
+            continue
+        harm = own[both] / left_own - other[both] / left_other
+        removed = both[np.argsort(-harm)[:shared]]
+        tasks = [*alone[:of_alone].tolist(), *others[:of_others].tolist(), *removed.tolist()]
+        left = np.delete(np.stack([own, other]), tasks, axis=1)
+        if np.nanmean(left[1]) > np.nanmean(left[0]):
+            return tasks
+    return None
+
+
+def _missing(board: Scores) -> dict[str, Any]:
+    """Number of missing cells, and the winner by each way to count them."""
+    empty = np.isnan(board.values)
+    if not empty.any():
+        return {}
+    lowest = np.nanmin(np.where(empty.all(axis=0), 0.0, board.values), axis=0)
+    shared = board.values[:, ~empty.any(axis=0)]
+    ways = {
+        "missing cells are left out": np.nanmean(board.values, axis=1),
+        "they count as 0": np.where(empty, 0.0, board.values).mean(axis=1),
+        "they count as the task's lowest score": np.where(empty, lowest, board.values).mean(axis=1),
+    }
+    if shared.shape[1]:
+        ways["only complete tasks count"] = shared.mean(axis=1)
+    winners = {way: board.systems[int(np.argmax(means))] for way, means in ways.items()}
+    return {"cells": int(empty.sum()), "of": int(empty.size), "winners": winners}
+
+
+# ------------------------------------------------------------------ games, wins and losses
+
+
+def _of_games(board: Games, seed: int) -> Leaderboard:
+    count = len(board.systems)
+    wins = _wins(board.pairs, board.results, count)
+    strengths = scores.bradley_terry(wins)
+    random = generator(seed, "leaderboard")
+    resampled = np.empty((GAME_RESAMPLES, count))
+    for row in resampled:
+        drawn = random.integers(len(board.results), size=len(board.results))
+        row[:] = scores.bradley_terry(_wins(board.pairs[drawn], board.results[drawn], count))
+    points = SCALE / np.log(10)
+    rows = _rows(board.systems, strengths * points, resampled * points)
+    played = np.nansum(wins, axis=1) + np.nansum(wins, axis=0)
+    winners = _winners(board.systems, np.nansum(wins, axis=1) / played, wins)
+    orders = np.stack([random.permutation(len(board.results)) for _ in range(ORDERS)])
+    ranks = rankdata(-_elo(board.pairs, board.results, orders, count), method="min", axis=1)
+    spans = zip(ranks.min(axis=0).astype(int), ranks.max(axis=0).astype(int), strict=True)
+    elo = {
+        name: (int(low), int(high)) for name, (low, high) in zip(board.systems, spans, strict=True)
+    }
+    sentences = (_separation(rows), _by_rules(winners), _elo_in_words(elo))
+    return Leaderboard(rows, winners, elo=elo, sentences=sentences)
+
+
+def _wins(
+    pairs: Int64[np.ndarray, "games 2"], results: Float64[np.ndarray, " games"], systems: int
+) -> Float64[np.ndarray, "systems systems"]:
+    """Games that the row's system won against the column's, ties half; NaN without any."""
+    wins = np.zeros((systems, systems))
+    np.add.at(wins, (pairs[:, 0], pairs[:, 1]), results)
+    np.add.at(wins, (pairs[:, 1], pairs[:, 0]), 1 - results)
+    return np.where(wins + wins.T > 0, wins, np.nan)
+
+
+@compiled()
+@no_type_check
+def _elo(pairs: np.ndarray, results: np.ndarray, orders: np.ndarray, systems: int) -> np.ndarray:
+    """Elo ratings after the games, a row an order."""
+    ratings = np.zeros((len(orders), systems))
+    for at in range(len(orders)):
+        own = ratings[at]
+        for game in orders[at]:
+            first, second = pairs[game]
+            expected = 1.0 / (1.0 + 10.0 ** ((own[second] - own[first]) / SCALE))
+            step = K_FACTOR * (results[game] - expected)
+            own[first] += step
+            own[second] -= step
+    return ratings
+
+
+def _of_counts(board: Counts, seed: int) -> Leaderboard:
+    games = board.wins + board.losses
+    shares = board.wins / games
+    random = generator(seed, "leaderboard")
+    whole = np.round(games).astype(np.int64)
+    resampled = random.binomial(whole, shares, (RESAMPLES, len(games))) / whole
+    rows = _rows(board.systems, shares, resampled)
+    winner = board.systems[int(np.argmax(shares))]
+    sentences = (_separation(rows), _contradiction(board, resampled))
+    return Leaderboard(rows, {"win share": winner}, sentences=tuple(filter(None, sentences)))
+
+
+def _contradiction(board: Counts, resampled: Float64[np.ndarray, "resamples systems"]) -> str:
+    """The worst pair that is listed against its win shares, in a sentence; empty without any."""
+    shares = board.wins / (board.wins + board.losses)
+    gaps = shares - shares[:, None]  # of the column's system over the row's, which is listed above
+    gaps[np.tril_indices(len(shares))] = 0.0
+    above, below = np.unravel_index(int(np.argmax(gaps)), gaps.shape)
+    if (resampled[:, below] > resampled[:, above]).mean() <= LEVEL:
+        return ""
+    won = [
+        f"{board.systems[at]} ({words.percent(shares[at], 1)} of "
+        f"{board.wins[at] + board.losses[at]:,.0f} games)"
+        for at in (below, above)
+    ]
+    return (
+        f"{won[0]} is listed below {won[1]}: a rating weighs the opponents, which win shares leave "
+        "out, so only the games can tell who is better."
+    )
+
+
+# ------------------------------------------------------------------ sentences
+
+
+def _separation(rows: pd.DataFrame) -> str:
+    first, group = rows["system"].iloc[0], int((rows["group"] == 1).sum())
+    if group == 1:
+        return f"{first} is first, and separated from all others (95 %)."
+    return f"{first} is first; {counted(group - 1, 'other')} cannot be separated from it (95 %)."
+
+
+def _by_rules(winners: Mapping[str, str]) -> str:
+    """Winners by rule; rules that agree stand together."""
+    rules: dict[str, list[str]] = {}
+    for rule, winner in winners.items():
+        rules.setdefault(winner, []).append(rule)
+    if len(rules) == 1:
+        return f"{next(iter(rules))} wins by every rule: {listed(RULES)}."
+    return "; ".join(f"{winner} wins by {listed(by)}" for winner, by in rules.items()) + "."
+
+
+def _removal_in_words(removal: Mapping[str, Any]) -> str:
+    if not removal:
+        return "No removal of tasks changes the winner."
+    tasks = removal["tasks"]
+    named = listed(tasks[:5]) if len(tasks) <= 5 else f"{counted(len(tasks), 'task')}"
+    return f"Without {named}, {removal['winner']} wins."
+
+
+def _missing_in_words(missing: Mapping[str, Any]) -> str:
+    ways: dict[str, list[str]] = {}
+    for way, winner in missing["winners"].items():
+        ways.setdefault(winner, []).append(way)
+    cells = f"{missing['cells']} of {counted(missing['of'], 'cell')} missing: "
+    if len(ways) == 1:
+        return f"{cells}{next(iter(ways))} wins however they count."
+    return cells + "; ".join(f"{one} wins if {' or '.join(by)}" for one, by in ways.items()) + "."
+
+
+def _elo_in_words(elo: Mapping[str, tuple[int, int]]) -> str:
+    moved = {name: span for name, span in elo.items() if span[0] != span[1]}
+    if not moved:
+        return f"Elo ranks are the same in {ORDERS} orders of these games."
+    name, (low, high) = max(moved.items(), key=lambda item: item[1][1] - item[1][0])
+    return (
+        f"Elo depends on the order of the games: in {ORDERS} orders, {name} has ranks {low} to "
+        f"{high}."
+    )
