@@ -38,7 +38,7 @@ def report(studies: Sequence[Path]) -> str:
         f"<h2>{html.escape(study_title(directory))}</h2>{study_html(directory)}"
         for directory in studies
     ]
-    body = f"<h1>Will my ranker survive?</h1>{''.join(parts)}"
+    body = f"<h1>What happens to my ranker when its input changes?</h1>{''.join(parts)}"
     return page("Shuffleproof report", body, get_plotlyjs())  # embedded: it needs no network
 
 

@@ -1,7 +1,7 @@
 """What pages draw only once somebody opens it, opened as a person would."""
 
 ROWS = ("take", "invariance", "attention")
-MENUS = ("Link", "Command", "Python", "Figure", "Table", "Recipe and report")
+MENUS = ("Link", "Command", "Python", "Figure", "Table", "Report and recipe")
 FOLDED = ("every number", "documents opened", "every head")
 
 

@@ -109,7 +109,9 @@ def test_a_folder_with_a_package_core_and_a_module_app_disturbs_nothing(users, h
     ask = ["-m", "shuffleproof", "study", "invariance", "--rankers", "feature:2"]
     study = json.loads(run([*ask, "--permutations", "2", "--json", *LISTS], users, home, site))
     run(["-m", "shuffleproof", "export", study["result"], "found.html"], users, home, site)
-    assert "Will my ranker survive?" in (users / "found.html").read_text(encoding="utf-8")
+    assert "What happens to my ranker when its input changes?" in (users / "found.html").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_a_script_beside_a_package_core_imports_ours(users, home, site):

@@ -266,8 +266,8 @@ def exports_row(shared: ExportContent, key: str) -> None:
         ("Python", "code"): shared.python and partial(command, shared.python, "python"),
         ("Figure", "show_chart"): lambda: _figures(shared.figures, key, shared.slide),
         ("Table", "table"): lambda: downloads(shared.tables(), key),
-        ("Recipe and report", "description"): lambda: downloads(
-            [shared.recipe, *([shared.report] if shared.report else []), *shared.more], key
+        ("Report and recipe", "description"): lambda: downloads(
+            [*([shared.report] if shared.report else []), shared.recipe, *shared.more], key
         ),
     }
     with st.container(horizontal=True, key=f"{key}.row"):
@@ -283,7 +283,10 @@ def exports_row(shared: ExportContent, key: str) -> None:
 
 
 def _link(link: Mapping[str, Sequence[str]]) -> None:
-    st.caption("The same study with the same choices, in any browser that reaches it.")
+    st.caption(
+        "The same study with the same choices, in any browser that reaches this address. For "
+        "others: *Report and recipe* has a file that opens anywhere."
+    )
     page = str(st.context.url or "").partition("?")[0]
     st.code(f"{page}?{urlencode(link, doseq=True)}", language=None, wrap_lines=True)
 

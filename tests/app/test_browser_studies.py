@@ -98,7 +98,7 @@ def test_a_search_for_the_worst_case_is_started_and_followed(visitor):
     visitor.drawn()
     visitor.click_mark("lost against", 4)
     found = visitor.taken("Figure", ("HTML", "SVG", "PDF", "PNG"))
-    found |= visitor.taken("Recipe and report", ("Recipe (JSON)", "Report (HTML)"))
+    found |= visitor.taken("Report and recipe", ("Recipe (JSON)", "Report (HTML)"))
     starts = {"PDF": b"%PDF", "PNG": b"\x89PNG", "SVG": b"<svg"}
     assert all(found[kind].startswith(start) for kind, start in starts.items() if kind in found)
     assert json.loads(found["Recipe (JSON)"])["recipe"]["budgets"] == [1, 2]

@@ -358,11 +358,12 @@ def _attended(seen: Overview, weights: tuple[np.ndarray, np.ndarray], wanted: Wa
         return
     st.subheader("Most attended documents")
     table, columns = captions.with_captions(table)
-    share = st.column_config.NumberColumn(format="%.1f %%")
+    heads = {str(name): st.column_config.Column(str(name).capitalize()) for name in table}
+    for name in ("weight", "weight after"):
+        heads[name] = st.column_config.NumberColumn(name.capitalize(), format="%.1f %%")
     st.dataframe(
-        table, hide_index=True, alt="Most attended documents",
-        column_config=columns | {"weight": share, "weight after": share},
-    )  # fmt: skip
+        table, hide_index=True, alt="Most attended documents", column_config=heads | columns
+    )
     st.caption(
         f"Share of the map's weight; equal weights give {100 / len(seen.documents):.1f} %. "
         "Weight after: after the change."

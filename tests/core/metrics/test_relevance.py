@@ -48,8 +48,18 @@ ALL = [
     Measure(name, cutoff, **conventions)
     for name, variants in VARIANTS.items()
     for conventions in variants
-    for cutoff in (None, 1, 3)
+    for cutoff in ((None, 1, 3) if MEASURES[name].cut else (None,))
 ]
+OF_TREC_EVAL = {
+    "Rprec", "Success", "RelP", "IPrec", "AP11", "SetF", "SetAP", "InfAP", "BinG", "G", "NDCGRel",
+    "RNDCG", "NormRBP", "RBPResidual", "Utility", "Unjudged",
+}  # fmt: skip
+"""Held to values of that program in `test_relevance_trec.py`."""
+
+
+def test_every_other_measure_has_a_formula_here():
+    means = {name for name, entry in MEASURES.items() if entry.over_queries == "mean"}
+    assert means - OF_TREC_EVAL == {*VARIANTS}
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -109,8 +109,8 @@ def _loss_curves(
 
 
 TESTED = (
-    "change: from the unchanged lists; against: the initial ranking at the same level. Paired t "
-    "tests, p adjusted by Holm over each column, d: Cohen's d, ▲ ▼: p ≤ 0.05."
+    "change: from the unchanged lists; against: {baseline} at the same level. Paired t tests, p "
+    "adjusted by Holm over each column, d: Cohen's d, ▲ ▼: p ≤ 0.05."
 )
 
 
@@ -150,7 +150,8 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
         yield Finding(claim_text(claim(result, family, measure)))
         frame = marks(result, family, measure, baseline)
         title = f"Significance: {measure} under {family}"
-        yield tables.Table(frame, columns(baseline), title, [TESTED], folded=True)
+        against = TESTED.format(baseline=f"the {INITIAL}" if baseline == INITIAL else baseline)
+        yield tables.Table(frame, columns(baseline), title, [against], folded=True)
     yield tables.Table(summary, SUMMARY, "All numbers", folded=True)
 
 
