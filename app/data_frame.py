@@ -6,7 +6,10 @@ from typing import Any
 import streamlit as st
 
 from shuffleproof.app import captions, terms
-from shuffleproof.core.studies.tables import COUNT, FLAG, NAME, TEXT, Column, Table, of_people
+from shuffleproof.core.studies.tables import COUNT, FLAG, NAME, TEXT, Column, P, Table, of_people
+
+P_WIDTH = 90
+"""Pixels of p values: Streamlit measures the first rows, and lower ones may be longer."""
 
 
 def data_frame(
@@ -52,6 +55,8 @@ def config(column: Column, *, pinned: bool = False, width: int | None = None) ->
         return st.column_config.TextColumn(column.label, help=words, pinned=pinned, width=width)
     if column.format == FLAG:
         return st.column_config.CheckboxColumn(column.label, help=words, width=width)
+    if column.format == P:
+        width = width or P_WIDTH
     spec = column.spec()
     known = {COUNT: "localized"}
     written = "percent" if spec.endswith("%") else known.get(spec, f"%{spec}")
