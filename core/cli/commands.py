@@ -373,6 +373,9 @@ publish work:publish : write a static site of studies and a shuffle
     $ publish site
     $ publish site --data mine --queries 599,606 --cards cards
 
+mcp agents:serve : answer coding agents and editors on standard input (MCP)
+    $ mcp
+
 app work:app : open the dashboard
     --host =127.0.0.1 : address of the server (default 127.0.0.1)
     --port port in PORT =8501 : port of the server (default 8501)
@@ -384,7 +387,7 @@ app work:app : open the dashboard
 
 OWN = "options"
 SECTIONS = {
-    "start": "demo app",
+    "start": "demo app mcp",
     "rankers": "list train tune certify bring runs ingest-reranks",
     "studies": "study check selftest export leaderboard publish library",
     "data sets": "ingest doctor",

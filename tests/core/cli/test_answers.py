@@ -135,7 +135,7 @@ CALLS |= {
     for kind in STUDIES
     if f"study {kind}" not in CALLS and kind not in {"ablation", "group-shuffles"}
 }
-SLOW = {"demo", "publish", "app", "bring", "study ablation", "study group-shuffles"}
+SLOW = {"demo", "publish", "app", "mcp", "bring", "study ablation", "study group-shuffles"}
 """Those that train, serve or need a file of their own; they answer through the same door."""
 
 

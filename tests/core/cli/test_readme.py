@@ -49,6 +49,7 @@ ELSEWHERE = {
     "demo": "tests/core/cli/test_sample.py",
     "publish": "tests/app/test_publish.py",
     "app": "tests/app/test_server.py",
+    "mcp": "tests/core/cli/test_agents.py",
     "check ": "tests/core/gate/test_check.py",
     "bring onnx": "tests/core/rankers/test_model_files.py",
     "study card --data ours": "tests/core/gate/test_check.py",
