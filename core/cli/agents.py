@@ -8,9 +8,8 @@ import argparse
 import asyncio
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from shuffleproof.core.cli.answer import Answer
 from shuffleproof.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,10 +22,10 @@ INSTRUCTIONS = (
 )
 
 
-def serve(_arguments: argparse.Namespace) -> Answer:
+def serve(_arguments: argparse.Namespace) -> NoReturn:
     """`mcp`: answer on standard input and output until the client leaves."""
     server().run()
-    return Answer({}, " ")
+    raise SystemExit(0)  # nothing else is printed there
 
 
 def server() -> "MCPServer[Any]":
