@@ -281,7 +281,7 @@ _OLD = dict.fromkeys(("R-prec", "R-Prec"), "Rprec")
 _FRACTIONS = {"Rprec": "multiple", "IPrec": "recall"}
 """Convention set by a number with a decimal point behind `@`: `IPrec@0.1`."""
 
-_TERMS = {"rel": "relevant", "dcg": "gain"}
+TERMS = {"rel": "relevant", "dcg": "gain"}
 _GAINS = {"log2": "linear", "exp-log2": "exp2"}
 """Names of conventions, and of gains, in ir_measures."""
 
@@ -456,7 +456,7 @@ class Measure:
         values: dict[str, str] = {}
         for term in filter(None, (part.strip() for part in terms.split(","))):
             key, equals, value = (part.strip() for part in term.partition("="))
-            key = _TERMS.get(key.casefold(), key.casefold())
+            key = TERMS.get(key.casefold(), key.casefold())
             if not equals or key in values or key == "cutoff":
                 raise ParameterError(f"{name}({term})", text, "convention=value, each once")
             if key not in {declared.name for declared in parameters(cls)}:
@@ -507,14 +507,18 @@ class Measure:
         """Text that parses back to this measure."""
         return self._printed(self._changed_conventions())
 
-    def text_under(self, conventions: Mapping[str, Any]) -> str:
-        """Text that parses back to this measure under other default conventions.
+    def text_under(self, *conventions: Mapping[str, Any]) -> str:
+        """Text that parses back to this measure under each of these default conventions.
 
-        >>> Measure("RR").text_under({"ties": "trec"})
-        'RR(ties=averaged)'
+        >>> Measure("RR").text_under({"ties": "trec"}), Measure("RR").text_under({})
+        ('RR(ties=averaged)', 'RR')
         """
-        usual = Measure(self.name).under(**conventions)
-        differs = [n for n in self.entry.conventions if getattr(self, n) != getattr(usual, n)]
+        usual = [Measure(self.name).under(**defaults) for defaults in conventions]
+        differs = [
+            name
+            for name in self.entry.conventions
+            if any(getattr(self, name) != getattr(one, name) for one in usual)
+        ]
         return self._printed(differs)
 
     def _printed(self, names: Sequence[str]) -> str:

@@ -1,0 +1,217 @@
+"""Files, rows and words of a search for the conventions of a published number (`which`)."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from shuffleproof.core.data import trec
+from shuffleproof.core.data.layout import group_file
+from shuffleproof.core.data.letor.read import LetorTable
+from shuffleproof.core.data.letor.stream import Limits, MissingCells, text_lines
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.errors import UsageError
+from shuffleproof.core.metrics.bundles import BUNDLES
+from shuffleproof.core.rankers.outside.file_ranker import FileScores
+from shuffleproof.core.studies.kinds.benchmark.outside_runs import (
+    CONVENTIONS,
+    check_judged,
+    judge_runs,
+)
+from shuffleproof.core.studies.published import (
+    AROUND,
+    WEAK,
+    Convention,
+    JudgedRun,
+    PublishedCell,
+    Search,
+    Value,
+    cells_of,
+    search,
+)
+from shuffleproof.core.words import counted, listed, number, percent
+
+NEAREST = 10
+"""Rows of conventions that do not match."""
+
+NAMED = 4
+"""Other matching conventions in the sentence."""
+
+
+def cells_named(value: str | None, measure: str | None, values: str | None) -> list[PublishedCell]:
+    """Published numbers of `--value` and `--measure`, or of `--values`.
+
+    Raises:
+        UsageError: neither, or both.
+        ParameterError, UnknownNameError: no number, or no measure.
+    """
+    if (value is None) == (values is None) or (measure and values is not None):
+        raise UsageError(
+            "name one number (--value .2294 --measure ndcg@10), or several (--values "
+            "ndcg@1=.36,ndcg@10=.2294)"
+        )
+    return cells_of(values) if values is not None else [PublishedCell.of(str(value), measure)]
+
+
+def folds_of(runs: Sequence[Path], qrels: Sequence[Path]) -> tuple[list[JudgedRun], bool]:
+    """Runs with their judgments, or scores with their LETOR rows; several are folds.
+
+    Returns:
+        The folds, and True if the judgments are LETOR files.
+
+    Raises:
+        UsageError: not one judgments file, nor one for each run.
+        DataError: a malformed or empty file, or a run without judged documents.
+    """
+    if len(qrels) not in {1, len(runs)}:
+        files = f"{counted(len(qrels), 'file')} of judgments"
+        raise UsageError(f"{files} for {counted(len(runs), 'run')}: name one, or one for each run")
+    of_letor = [_is_letor(path) for path in qrels]
+    if len(set(of_letor)) > 1:
+        raise UsageError("some judgments are LETOR files, others are not: name files of one form")
+    judgments = qrels if len(qrels) == len(runs) else [qrels[0]] * len(runs)
+    read = _letor_fold if of_letor[0] else _trec_fold
+    shared = len(qrels) < len(runs)
+    pairs = zip(runs, judgments, strict=True)
+    return [read(run, judged, shared=shared) for run, judged in pairs], of_letor[0]
+
+
+def _is_letor(path: Path) -> bool:
+    """True if the first row has a query or a feature in its second column."""
+    form = f"A line reads: {trec.QRELS_FORM}, or LETOR's: label qid:1 1:0.5."
+    _, line = next(text_lines(path, str(path), Limits(), form))
+    return ":" in line.split("#")[0].partition(" ")[2].lstrip().partition(" ")[0]
+
+
+def _letor_fold(run: Path, judged: Path, *, shared: bool) -> JudgedRun:
+    if shared:
+        raise UsageError("scores of several folds need one LETOR file each (--qrels)")
+    table = LetorTable(MissingCells.ZERO)
+    for _ in table.adding(judged, groups=group_file(judged)):
+        pass
+    dataset = table.to_dataset().dataset
+    scores = FileScores.read(str(run), dataset).scores
+    return JudgedRun(dataset, CandidateLists.all_documents(dataset), scores.astype(float))
+
+
+def _trec_fold(run: Path, judged: Path, *, shared: bool) -> JudgedRun:
+    grades, read = trec.read_qrels(judged), trec.read_run(run)
+    check_judged(run, read, judged, grades)
+    if shared:  # topics of other folds are not missing
+        grades = {topic: grades[topic] for topic in grades if topic in read.scores}
+    whole = judge_runs(grades, {"run": read})
+    return JudgedRun(whole.dataset, whole.lists["run"], whole.scores["run"])
+
+
+def answer_of(
+    cells: Sequence[PublishedCell], folds: Sequence[JudgedRun], *, of_letor: bool = False
+) -> dict[str, Any]:
+    """Answer of `which`: the finding, the rows, and how many conventions were tried."""
+    found = search(cells, folds, of_letor=of_letor)
+    shown = [row for row in found.rows if row.matches]
+    nearest = found.rows[len(shown) : len(shown) + NEAREST]
+    return {
+        "finding": finding(cells, found),
+        "notes": notes(cells, found),
+        "matches": found.matches,
+        "tried": found.tried,
+        "chance": found.chance,
+        "rows": [_row(cells, row) for row in (*shown, *nearest)],
+    }
+
+
+def _row(cells: Sequence[PublishedCell], row: Convention) -> dict[str, Any]:
+    """Values of a convention; `value` and `difference` are those of the worst cell."""
+    pairs = list(zip(row.values, cells, strict=True))
+    worst, cell = max(pairs, key=lambda pair: _units_away(*pair))
+    usual = BUNDLES[CONVENTIONS].conventions
+    return {
+        "convention": ",".join(value.measure.text_under({}, usual) for value in row.values),
+        "name": row.name,
+        "value": worst.mean,
+        "difference": worst.mean - cell.value,
+        "matches": row.matches,
+        "digits": " and ".join(dict.fromkeys(value.matches or "no" for value in row.values)),
+        "values": [value.mean for value in row.values],
+        "changes": row.trial.cost,
+        "same": list(row.same),
+        "others": row.others,
+        **{name: _plain(row.trial.around[name]) for name in AROUND},
+    }
+
+
+def _units_away(value: Any, cell: PublishedCell) -> float:
+    return float(abs(value.mean - cell.value) * 10**cell.digits)
+
+
+def _plain(choice: Any) -> str:
+    return choice if isinstance(choice, str) else " ".join(map(str, choice))
+
+
+def finding(cells: Sequence[PublishedCell], found: Search) -> str:
+    """Sentence with the simplest convention that matches, or the nearest."""
+    numbers, best = listed([cell.text for cell in cells]), found.rows[0]
+    pairs = list(zip(best.values, cells, strict=True))
+    if not best.matches:
+        value, cell = max(pairs, key=lambda pair: _units_away(*pair))
+        away = number(value.mean - cell.value, f"+.{cell.digits + 1}f")
+        return (
+            f"None of {counted(found.tried, 'convention')} gives {numbers}. "
+            f"The nearest, {best.name}, differs by {away}."
+        )
+    measures = listed([_measure_in_words(*pair) for pair in pairs])
+    cut = ", truncated" * any(value.matches == "truncated" for value in best.values)
+    outcome = f"{measures} by {_in_words(best)}{cut}"
+    if not found.matches:
+        return f"No simple convention gives {numbers}. The simplest that does: {outcome}."
+    return f"{numbers} {'is' if len(cells) == 1 else 'are'} {outcome}."
+
+
+def _measure_in_words(value: Value, cell: PublishedCell) -> str:
+    """Measure, with the published one if the cut-off is another."""
+    name = value.measure.without_conventions
+    published = cell.measure.without_conventions if cell.measure else name
+    return name if name == published else f"{name} (not {published})"
+
+
+def _in_words(row: Convention) -> str:
+    """Tool and its changes, other cut-offs aside."""
+    measures = {value.measure.without_conventions for value in row.values}
+    changes = [change for change in row.trial.changes if change not in measures]
+    return f"{row.trial.tool} with {listed(changes)}" if changes else row.trial.tool
+
+
+def notes(cells: Sequence[PublishedCell], found: Search) -> list[str]:
+    """Sentences on other conventions that match, on matches by chance, and on other measures."""
+    matching = [row for row in found.rows if row.matches]
+    if not matching:
+        known = any(cell.measure for cell in cells) and len(cells) == 1
+        return ["Leave out --measure to try every measure."] if known else []
+    names = [name for row in matching for name in (row.name, *row.same)]
+    others = list(dict.fromkeys(names[1:]))
+    sentences = []
+    if others:
+        rest = len(others) - NAMED
+        named = others if rest <= 0 else [*others[:NAMED], f"{rest} more"]
+        sentences.append(f"Also matching: {listed(named)}.")
+    if found.chance > WEAK:
+        numbers = listed([cell.text for cell in cells])
+        share = percent(found.chance)
+        sentences.append(f"Weak evidence: {share} of the numbers near {numbers} match as simply.")
+    return sentences
+
+
+def table_of(cells: Sequence[PublishedCell], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Rows as the terminal and the page show them."""
+    names = [str(cell.measure.without_conventions) if cell.measure else "value" for cell in cells]
+    return [
+        {
+            "convention": row["name"],
+            **{
+                name: number(value, f".{cell.digits + 2}f")
+                for name, value, cell in zip(names, row["values"], cells, strict=True)
+            },
+            "match": row["digits"],
+            "measure": row["convention"],
+        }
+        for row in rows
+    ]
