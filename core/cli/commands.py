@@ -244,7 +244,7 @@ runs outside_rankers:runs conventions=trec_eval : evaluate and compare TREC runs
     $ runs bm25.run dense.run --qrels qrels.txt
     $ runs *.run --qrels qrels.txt --measures nDCG@10,RBP(p=0.8),bpref,Judged@10 --against bm25
 
-which published:which : find the conventions that reproduce a published number
+which published:find_conventions : find the conventions that reproduce a published number
     --runs+! path : run, or scores of LETOR rows; several are folds
     --qrels+! path : relevance judgments, or LETOR files; one, or one for each run
     --value in NUMBER : published number, with its digits

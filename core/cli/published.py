@@ -11,7 +11,7 @@ SHOWN = 5
 NO_MATCH = 3
 
 
-def which(arguments: argparse.Namespace) -> Answer:
+def find_conventions(arguments: argparse.Namespace) -> Answer:
     """`which`: try the conventions, and show the simplest ones that match."""
     cells = cells_named(arguments.value, arguments.measure, arguments.values)
     folds, of_letor = folds_of(arguments.runs, arguments.qrels)

@@ -46,8 +46,8 @@ def cells_named(value: str | None, measure: str | None, values: str | None) -> l
     """
     if (value is None) == (values is None) or (measure and values is not None):
         raise UsageError(
-            "name one number (--value .2294 --measure ndcg@10), or several (--values "
-            "ndcg@1=.36,ndcg@10=.2294)"
+            "no single number, nor several: give --value .2294 (and --measure ndcg@10), or "
+            "--values ndcg@1=.36,ndcg@10=.2294"
         )
     return cells_of(values) if values is not None else [PublishedCell.of(str(value), measure)]
 
@@ -84,7 +84,9 @@ def _is_letor(path: Path) -> bool:
 
 def _letor_fold(run: Path, judged: Path, *, shared: bool) -> JudgedRun:
     if shared:
-        raise UsageError("scores of several folds need one LETOR file each (--qrels)")
+        raise UsageError(
+            "one LETOR file for the scores of several folds: name one for each (--qrels)"
+        )
     table = LetorTable(MissingCells.ZERO)
     for _ in table.adding(judged, groups=group_file(judged)):
         pass
@@ -200,7 +202,9 @@ def notes(cells: Sequence[PublishedCell], found: Search) -> list[str]:
     return sentences
 
 
-def table_of(cells: Sequence[PublishedCell], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+def table_of(
+    cells: Sequence[PublishedCell], rows: Sequence[Mapping[str, Any]]
+) -> list[dict[str, str]]:
     """Rows as the terminal and the page show them."""
     names = [str(cell.measure.without_conventions) if cell.measure else "value" for cell in cells]
     return [
