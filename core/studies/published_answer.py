@@ -17,6 +17,7 @@ from shuffleproof.core.studies.kinds.benchmark.outside_runs import (
     check_judged,
     judge_runs,
 )
+from shuffleproof.core.studies.kinds.benchmark.query import judged_by
 from shuffleproof.core.studies.published import (
     AROUND,
     WEAK,
@@ -28,7 +29,16 @@ from shuffleproof.core.studies.published import (
     cells_of,
     search,
 )
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.tables import Column
 from shuffleproof.core.words import counted, listed, number, percent
+
+COLUMNS = (
+    Column("name", "Convention"),
+    Column("value", "Mean", ".6f"),
+    Column("digits", "Match", help="The mean rounds to the published digits, or is cut to them."),
+    Column("convention", "Measure"),
+)
 
 NEAREST = 10
 """Rows of conventions that do not match."""
@@ -119,6 +129,28 @@ def answer_of(
         "chance": found.chance,
         "rows": [_row(cells, row) for row in (*shown, *nearest)],
     }
+
+
+def answer_of_stored(
+    result: StudyResult, study: Path, run: str, value: str, measure: str
+) -> dict[str, Any]:
+    """Answer for a run of a stored comparison.
+
+    Args:
+        result: the comparison.
+        study: its folder.
+        run: label of the run.
+        value: published number.
+        measure: its measure; empty: not known.
+
+    Raises:
+        DataError: the comparison was stored without its documents.
+        ParameterError, UnknownNameError: no number, or no measure.
+    """
+    cells = cells_named(value.strip(), measure or None, None)
+    dataset, arrays = judged_by(study, result.query_ids)
+    lists = CandidateLists.unranked(arrays[f"offsets/{run}"], arrays[f"rows/{run}"])
+    return answer_of(cells, [JudgedRun(dataset, lists, arrays[f"scores/{run}"])])
 
 
 def _row(cells: Sequence[PublishedCell], row: Convention) -> dict[str, Any]:
