@@ -281,7 +281,7 @@ _OLD = dict.fromkeys(("R-prec", "R-Prec"), "Rprec")
 _FRACTIONS = {"Rprec": "multiple", "IPrec": "recall"}
 """Convention set by a number with a decimal point behind `@`: `IPrec@0.1`."""
 
-TERMS = {"rel": "relevant", "dcg": "gain"}
+_TERMS = {"rel": "relevant", "dcg": "gain"}
 _GAINS = {"log2": "linear", "exp-log2": "exp2"}
 """Names of conventions, and of gains, in ir_measures."""
 
@@ -456,7 +456,7 @@ class Measure:
         values: dict[str, str] = {}
         for term in filter(None, (part.strip() for part in terms.split(","))):
             key, equals, value = (part.strip() for part in term.partition("="))
-            key = TERMS.get(key.casefold(), key.casefold())
+            key = _TERMS.get(key.casefold(), key.casefold())
             if not equals or key in values or key == "cutoff":
                 raise ParameterError(f"{name}({term})", text, "convention=value, each once")
             if key not in {declared.name for declared in parameters(cls)}:

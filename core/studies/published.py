@@ -6,13 +6,13 @@ Known tools (`BUNDLES`) and the defaults are the starts. Every convention that c
 of one of them is tried; each kernel measures every list once.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
 from itertools import combinations, product
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -23,7 +23,7 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import DataError, ParameterError
 from shuffleproof.core.metrics.bundles import BUNDLES
-from shuffleproof.core.metrics.measure import MEASURES, TERMS, Measure
+from shuffleproof.core.metrics.measure import MEASURES, Measure
 from shuffleproof.core.metrics.relevance import (
     LARGEST_GRADE,
     LARGEST_SUM,
@@ -100,33 +100,33 @@ class PublishedCell:
 
     Attributes:
         text: the number as printed.
-        measure: None if it is not known.
-        stated: conventions that the measure's text fixes.
+        measure: text of its measure, whose conventions stay; empty: not known.
     """
 
     text: str
-    measure: Measure | None = None
-    stated: frozenset[str] = frozenset()
+    measure: str = ""
 
     @classmethod
-    def of(cls, text: str, measure: str | None = None) -> "PublishedCell":
+    def of(cls, text: str, measure: str = "") -> "PublishedCell":
         """Cell of texts.
 
         Raises:
             ParameterError, UnknownNameError: no decimal number, or no measure.
 
-        >>> cell = PublishedCell.of(".2294", "NDCG(gain=linear)@10")
-        >>> cell.measure, cell.stated, cell.matches(0.22944), cell.matches(0.22946)
-        (Measure('NDCG(gain=linear)@10'), frozenset({'gain'}), 'rounded', 'truncated')
+        >>> cell = PublishedCell.of(".2294", "ndcg_cut_10")
+        >>> cell.measure, cell.matches(0.22944), cell.matches(0.22946), cell.matches(0.2295)
+        ('NDCG@10', 'rounded', 'truncated', '')
         """
         try:
             number(text)
         except ValueError:
             wanted = "a decimal number with the digits as printed, like .2294"
             raise ParameterError("--value", text, wanted) from None
-        if measure is None:
-            return cls(text)
-        return cls(text, Measure.parse(measure), _stated(measure))
+        if measure:
+            # A table that prints nDCG or ndcg_cut says nothing about its gain
+            plain = str(Measure.parse(measure).under(gain=Measure("NDCG").gain))
+            measure = measure if "(" in measure else plain
+        return cls(text, measure)
 
     @property
     def value(self) -> float:
@@ -137,6 +137,11 @@ class PublishedCell:
     def digits(self) -> int:
         """Digits after the point."""
         return max(-int(Decimal(self.text.strip()).as_tuple().exponent), 0)
+
+    @property
+    def heading(self) -> str:
+        """Measure without conventions; empty if it is not known."""
+        return Measure.parse(self.measure).without_conventions if self.measure else ""
 
     def matches(self, value: float) -> str:
         """`rounded` or `truncated` if that gives the printed digits, else empty."""
@@ -152,7 +157,7 @@ def cells_of(text: str) -> list[PublishedCell]:
     Raises:
         ParameterError, UnknownNameError: not of the form MEASURE=NUMBER,…
 
-    >>> [(str(cell.measure), cell.text) for cell in cells_of("ndcg@1=.36,P(relevant=2)@5=.2")]
+    >>> [(cell.measure, cell.text) for cell in cells_of("ndcg@1=.36,P(relevant=2)@5=.2")]
     [('NDCG@1', '.36'), ('P(relevant=2)@5', '.2')]
     """
     pairs = [part.rpartition("=") for part in parts_of(text)]
@@ -161,23 +166,8 @@ def cells_of(text: str) -> list[PublishedCell]:
     return [PublishedCell.of(value.strip(), measure.strip()) for measure, _, value in pairs]
 
 
-def _stated(text: str) -> frozenset[str]:
-    """Conventions in the text of a measure."""
-    return frozenset(
-        TERMS.get(name.casefold(), name.casefold()) for name in re.findall(r"(\w+)\s*=", text)
-    )
-
-
-class Value(NamedTuple):
-    """Mean of one cell under a convention; `matches` as `PublishedCell.matches` has it."""
-
-    measure: Measure
-    mean: float
-    matches: str
-
-
-class Trial(NamedTuple):
-    """A convention to try.
+class Convention(NamedTuple):
+    """A convention to try, and its outcome.
 
     Attributes:
         tool: the start with the fewest changes.
@@ -185,6 +175,9 @@ class Trial(NamedTuple):
         cost: number of changes; another cut-off counts ANOTHER_DEPTH.
         measures: one per cell.
         around: choices around the measures.
+        means: one per cell, in its scale.
+        digits: one per cell, as `PublishedCell.matches` has it.
+        same: names of other tools whose own conventions give the same means.
     """
 
     tool: str
@@ -192,33 +185,19 @@ class Trial(NamedTuple):
     cost: float
     measures: tuple[Measure, ...]
     around: Choices
-
-
-@dataclass(frozen=True)
-class Convention:
-    """A convention that was tried, with its means.
-
-    Attributes:
-        trial: the convention.
-        values: its mean for every cell.
-        same: names of other tools whose own conventions give the same means.
-        others: number of further conventions with the same means.
-    """
-
-    trial: Trial
-    values: tuple[Value, ...]
+    means: tuple[float, ...] = ()
+    digits: tuple[str, ...] = ()
     same: tuple[str, ...] = ()
-    others: int = 0
 
     @property
     def matches(self) -> bool:
         """True if every cell has the published digits."""
-        return all(value.matches for value in self.values)
+        return all(self.digits)
 
     @property
     def name(self) -> str:
         """Tool and changes."""
-        return ", ".join((self.trial.tool, *self.trial.changes))
+        return ", ".join((self.tool, *self.changes))
 
 
 @dataclass(frozen=True)
@@ -240,7 +219,7 @@ class Search:
     def matches(self) -> bool:
         """True if a tool's own conventions match, or changed ones that few numbers would match."""
         best = self.rows[0]
-        return best.matches and (not best.trial.cost or self.chance <= WEAK)
+        return best.matches and (not best.cost or self.chance <= WEAK)
 
 
 def search(cells: Sequence[PublishedCell], folds: Sequence[JudgedRun], *, of_letor: bool) -> Search:
@@ -255,30 +234,20 @@ def search(cells: Sequence[PublishedCell], folds: Sequence[JudgedRun], *, of_let
     >>> judged = RankingDataset(np.zeros((3, 0), np.float32), grades, bounds, ("1",), ())
     >>> run = JudgedRun(judged, CandidateLists.all_documents(judged), np.array([3.0, 2.0, 1.0]))
     >>> first = search([PublishedCell.of(".6199", "ndcg@10")], [run], of_letor=False).rows[0]
-    >>> first.name, str(first.values[0].measure)
+    >>> first.name, str(first.measures[0])
     ('trec_eval', 'NDCG(gain=linear)@10')
     """
-    trials = _trials(cells, folds, of_letor=of_letor)
-    means = Means(folds, trials)
-    rows = _distinct(
-        [Convention(trial, means.of(trial, cells)) for trial in sorted(trials, key=_cost)]
-    )
-    away = np.array([
-        [(value.mean - cell.value) * 10**cell.digits
-         for value, cell in zip(row.values, cells, strict=True)]
-        for row in rows
-    ])  # fmt: skip
+    tried = _conventions(cells, folds, of_letor=of_letor)
+    means = Means(folds, tried)
+    rows = _distinct([means.of(one, cells) for one in sorted(tried, key=attrgetter("cost"))])
+    units = np.array([10.0**cell.digits for cell in cells])
+    published = np.array([cell.value for cell in cells])
+    away = (np.array([row.means for row in rows]) - published) * units
     order = np.argsort(np.abs(away).max(axis=1), kind="stable")
+    nearest = [rows[at] for at in order if not rows[at].matches]
     matching = [row for row in rows if row.matches]
-    if not matching:
-        return Search(tuple(rows[at] for at in order), len(trials))
-    simple = np.array([row.trial.cost <= matching[0].trial.cost for row in rows])
-    others = [rows[at] for at in order if not rows[at].matches]
-    return Search((*matching, *others), len(trials), _chance(away[simple]))
-
-
-def _cost(trial: Trial) -> float:
-    return trial.cost
+    simple = [bool(matching) and row.cost <= matching[0].cost for row in rows]
+    return Search((*matching, *nearest), len(tried), _chance(away[np.array(simple)]))
 
 
 def _chance(away: Float64[np.ndarray, "conventions cells"]) -> float:
@@ -300,82 +269,65 @@ def _distinct(conventions: Sequence[Convention]) -> list[Convention]:
     groups: dict[tuple[float, ...], list[Convention]] = defaultdict(list)
     for one in conventions:
         # Different kernels may round the same mean differently
-        groups[tuple(round(value.mean, 7) for value in one.values)].append(one)
-    return [
-        replace(
-            first,
-            same=tuple(
-                dict.fromkeys(
-                    one.name for one in rest if not one.trial.cost and one.name != first.name
-                )
-            ),
-            others=sum(one.trial.cost > 0 for one in rest),
-        )
-        for first, *rest in groups.values()
-    ]
+        groups[tuple(round(mean, 7) for mean in one.means)].append(one)
+    found = []
+    for first, *rest in groups.values():
+        same = dict.fromkeys(one.name for one in rest if not one.cost and one.name != first.name)
+        found.append(first._replace(same=tuple(same)))
+    return found
 
 
-def _trials(
+def _conventions(
     cells: Sequence[PublishedCell], folds: Sequence[JudgedRun], *, of_letor: bool
-) -> list[Trial]:
-    """Every convention of few changes, once."""
-    trials: dict[Any, Trial] = {}
-    facts = Facts(folds)
-    stated = tuple(cell.stated for cell in cells)
-    for bases, cost, words in _bases(cells):
-        most = MOST if cells[0].measure else int(bases[0].name in OFTEN)
-        alternatives = facts.alternatives(bases, stated)
+) -> list[Convention]:
+    """Every convention of few changes, once; tools with the same conventions are all named."""
+    every, found, seen = _choices(folds), list[Convention](), set[Any]()
+    highest = max(float(fold.dataset.labels.max(initial=0)) for fold in folds)
+    for texts, cost in _measures(cells):
+        alternatives = _alternatives([Measure.parse(text) for text in texts], every)
+        first, most = Measure.parse(texts[0]), MOST
         if not cells[0].measure:
-            if bases[0].name == "ERR" and facts.highest > LARGEST_GRADE:
+            most = int(first.name in OFTEN)
+            if first.name == "ERR" and highest > LARGEST_GRADE:
                 continue
-            if bases[0].is_function:
-                # Expected values over ties are slow for functions
+            if first.is_function:  # expected values over ties are slow
                 alternatives["ties"] = alternatives["ties"][1:]
         starts = _starts(alternatives, of_letor=of_letor)
         for tool, changed, choices in _changed(starts, alternatives, 0 if cost else most):
             own = tuple((name, choices[name]) for name in choices if name not in AROUND)
-            measures = _under(bases, stated, own)
+            measures = tuple(_parsed(text, own) for text in texts)
             around = {name: choices.get(name, usual) for name, usual in AROUND.items()}
-            changes = (*words, *(_in_words(name, choices[name]) for name in changed))
-            trial = Trial(tool, changes, cost + len(changed), measures, around)
-            # Tools with the same conventions are all named
-            key = (measures, tuple(around.values()), "" if changed else tool)
-            if key not in trials or trials[key].cost > trial.cost:
-                trials[key] = trial
-    return list(trials.values())
+            key = (measures, *around.values())
+            if not changed or key not in seen:
+                pairs = zip(texts, cells, strict=True)
+                others = [text for text, cell in pairs if cost and text != cell.measure]
+                depths = [Measure.parse(text).without_conventions for text in others]
+                changes = (*depths, *(_in_words(name, choices[name]) for name in changed))
+                found.append(Convention(tool, changes, cost + len(changed), measures, around))
+            seen.add(key)
+    return found
 
 
 @cache
-def _under(
-    bases: tuple[Measure, ...],
-    stated: tuple[frozenset[str], ...],
-    conventions: tuple[tuple[str, Any], ...],
-) -> tuple[Measure, ...]:
-    """Measures under conventions, those in their texts aside."""
-    return tuple(
-        base.under(**{name: value for name, value in conventions if name not in fixed})
-        for base, fixed in zip(bases, stated, strict=True)
-    )
+def _parsed(text: str, conventions: tuple[tuple[str, Any], ...]) -> Measure:
+    return Measure.parse(text, dict(conventions))
 
 
-def _bases(
-    cells: Sequence[PublishedCell],
-) -> Iterator[tuple[tuple[Measure, ...], float, tuple[str, ...]]]:
-    """Measures of the cells before conventions change, with their cost and their words."""
-    stated = tuple(cell.measure for cell in cells if cell.measure)
-    if not stated:
+def _measures(cells: Sequence[PublishedCell]) -> Iterator[tuple[tuple[str, ...], float]]:
+    """Texts of the cells' measures, with their cost: the published ones, then other cut-offs."""
+    stated = tuple(cell.measure for cell in cells)
+    if not stated[0]:
         for name, entry in MEASURES.items():
-            yield (Measure(name),), 0.0, ()
+            yield (name,), 0.0
             for depth in DEPTHS if entry.cut else ():
-                yield (Measure(name, depth),), 0.0, ()
+                yield (f"{name}@{depth}",), 0.0
         return
-    yield stated, 0.0, ()
-    for place, measure in enumerate(stated):
+    yield stated, 0.0
+    for place, text in enumerate(stated):
+        measure, name = Measure.parse(text), text.partition("@")[0]
         near = {measure.cutoff - 1, measure.cutoff + 1} if measure.cutoff else set()
         for depth in sorted({*DEPTHS, *near} - {measure.cutoff, 0}) if measure.entry.cut else ():
-            other = replace(measure, cutoff=depth)
-            words = (other.without_conventions,)
-            yield (*stated[:place], other, *stated[place + 1 :]), ANOTHER_DEPTH, words
+            yield (*stated[:place], f"{name}@{depth}", *stated[place + 1 :]), ANOTHER_DEPTH
 
 
 def _starts(
@@ -400,17 +352,12 @@ def _starts(
 def _changed(
     starts: Sequence[tuple[str, Choices]], alternatives: Mapping[str, Sequence[Any]], most: int
 ) -> Iterator[tuple[str, tuple[str, ...], Choices]]:
-    """Tool, names of changed choices and all choices; fewest changes first, each once."""
-    seen = set()
+    """Tool, names of changed choices and all choices, fewest changes first."""
     for changes in range(most + 1):
         for (tool, start), changed in product(starts, combinations(alternatives, changes)):
             others = [[one for one in alternatives[name] if one != start[name]] for name in changed]
             for values in product(*others):
-                choices = start | dict(zip(changed, values, strict=True))
-                key = tuple(choices.values())
-                if not changes or key not in seen:
-                    yield tool, changed, choices
-                seen.add(key)
+                yield tool, changed, start | dict(zip(changed, values, strict=True))
 
 
 def _in_words(name: str, value: Any) -> str:
@@ -433,62 +380,53 @@ def _in_words(name: str, value: Any) -> str:
     return words[name][value] if name in words else f"{name}={value}"
 
 
-class Facts:
-    """Choices that a run leaves open: others have no effect on it."""
+def _choices(folds: Sequence[JudgedRun]) -> dict[str, tuple[Any, ...]]:
+    """Values of every choice that a run leaves open; others have no effect on it."""
+    grades = {int(one) for fold in folds for one in np.unique(fold.dataset.labels) if one > 0}
+    highest, levels = max(grades, default=1), tuple(sorted(grades))[:MOST_GRADES] or (1,)
+    choices: dict[str, tuple[Any, ...]] = {
+        field.name: tuple(field.choices) for field in parameters(Measure) if field.choices
+    }
+    choices["empty"] = ("zero", "one", "skip")  # NaN is no published number
+    if not all(_has_ids(fold.dataset) for fold in folds):
+        choices["ties"] = ("averaged", "row")
+    if highest > LARGEST_SUM:
+        choices["gain"] = ("linear",)
+    choices |= {
+        "relevant": levels,
+        "top_grade": tuple(sorted({highest, max(highest, Measure("ERR").top_grade)})),
+        "p": PERSISTENCES,
+    }
+    lengths = np.concatenate([fold.lists.lengths for fold in folds])
+    tied = {depth for fold in folds for depth in _tied_at(fold)}
+    choices["kept"] = tuple(
+        (depth, order)
+        for depth in range(1, max(KEPT) + 1)
+        for order in ("ties", "line")
+        if depth < lengths.max(initial=0) and (order == "ties" or depth in tied)
+    )
+    if not lengths.all():
+        choices["topics"] = ("judged", "answered")
+    binary, floors = ([(level, one) for level in levels] for one in (True, False))
+    if highest > 1:
+        choices["grades"] = (AROUND["grades"], *binary, *floors[1:])
+    if len(folds) > 1:
+        choices["over"] = ("queries", "folds")
+    return choices
 
-    def __init__(self, folds: Sequence[JudgedRun]) -> None:
-        self._grades = sorted(
-            {int(grade) for fold in folds for grade in np.unique(fold.dataset.labels) if grade > 0}
-        ) or [1]
-        self.highest = self._grades[-1]
-        lengths = [fold.lists.lengths for fold in folds]
-        self._longest = max(int(length.max(initial=0)) for length in lengths)
-        self._missing = any((length == 0).any() for length in lengths)
-        self._folds = len(folds)
-        self._tied_at = {depth for fold in folds for depth in _tied_at(fold)}
-        self._named = all(_has_ids(fold.dataset) for fold in folds)
 
-    def alternatives(
-        self, measures: Sequence[Measure], stated: Sequence[frozenset[str]]
-    ) -> dict[str, tuple[Any, ...]]:
-        """Values of every choice that these measures have; `stated` are not changed."""
-        highest = self.highest
-        own = {
-            name
-            for measure, fixed in zip(measures, stated, strict=True)
-            for name in measure.entry.conventions
-            if name not in fixed
-        }
-        fields = {field.name: field.choices for field in parameters(Measure) if field.choices}
-        fields["empty"] = ("zero", "one", "skip")  # NaN is no published number
-        fields["ties"] = fields["ties"] if self._named else ("averaged", "row")
-        fields["gain"] = fields["gain"] if highest <= LARGEST_SUM else ("linear",)
-        levels = tuple(self._grades[:MOST_GRADES])
-        found: dict[str, tuple[Any, ...]] = {
-            **{name: tuple(values) for name, values in fields.items()},
-            "relevant": levels,
-            "top_grade": tuple(sorted({highest, max(highest, Measure("ERR").top_grade)})),
-            "p": PERSISTENCES,
-        }
-        found = {name: found[name] for name in found if name in own}
-        if self._missing:
-            found["topics"] = ("judged", "answered")
-        cutoffs = [measure.cutoff for measure in measures if measure.cutoff]
-        lowest = max(cutoffs, default=1)
-        depths = [depth for depth in sorted({*KEPT, *cutoffs}) if lowest <= depth < self._longest]
-        cuts = [(depth, order) for depth in depths for order in self._orders_of(depth)]
-        found["kept"] = (AROUND["kept"], *cuts)
-        if highest > 1 and any("relevant" not in m.entry.conventions for m in measures):
-            binary = [(level, True) for level in levels]
-            floors = [(level, False) for level in levels[1:]]
-            found["grades"] = (AROUND["grades"], *binary, *floors)
-        if self._folds > 1:
-            found["over"] = ("queries", "folds")
-        return found
-
-    def _orders_of(self, depth: int) -> tuple[str, ...]:
-        """Orders of a cut: with ties as the measure has them, or by line before them."""
-        return ("ties", "line") if depth in self._tied_at else ("ties",)
+def _alternatives(
+    measures: Sequence[Measure], choices: Mapping[str, tuple[Any, ...]]
+) -> dict[str, tuple[Any, ...]]:
+    """Choices that measures have, with those around them."""
+    own = {name for measure in measures for name in measure.entry.conventions} | {*AROUND}
+    if all("relevant" in measure.entry.conventions for measure in measures):
+        own -= {"grades"}  # the threshold says it already
+    cutoffs = [measure.cutoff for measure in measures if measure.cutoff]
+    depths = {depth for depth in (*KEPT, *cutoffs) if depth >= max(cutoffs, default=1)}
+    kept = (cut for cut in choices["kept"] if cut[0] in depths)
+    found = {name: values for name, values in choices.items() if name in own}
+    return found | {"kept": (AROUND["kept"], *kept)}
 
 
 def _tied_at(run: JudgedRun) -> set[int]:
@@ -496,8 +434,7 @@ def _tied_at(run: JudgedRun) -> set[int]:
     offsets, scores = run.lists.offsets, run.scores
     falling = scores[ragged.order_within(offsets, -scores)]
     parted = np.flatnonzero(falling[1:] == falling[:-1]) + 1
-    depths = ragged.places_of(offsets)[parted]
-    return set(depths.tolist())  # 0 where a list ends, at which nothing is cut
+    return set(ragged.places_of(offsets)[parted].tolist())  # 0 where a list ends: nothing is cut
 
 
 def _has_ids(dataset: RankingDataset) -> bool:
@@ -515,41 +452,42 @@ class Means:
     without relevant documents is filled in.
     """
 
-    def __init__(self, folds: Sequence[JudgedRun], trials: Sequence[Trial]) -> None:
-        self._folds = [_Fold(fold) for fold in folds]
-        needed: dict[Any, dict[Measure, None]] = defaultdict(dict)
-        for trial in trials:
-            for measure in trial.measures:
-                place, kernel = _kernel(measure, trial.around)
-                needed[place][kernel] = None
+    def __init__(self, folds: Sequence[JudgedRun], conventions: Sequence[Convention]) -> None:
+        self._answered = [fold.lists.lengths > 0 for fold in folds]
         self._values: dict[Any, list[Float32[np.ndarray, " queries"]]] = {}
+        needed: dict[Any, dict[Measure, None]] = defaultdict(dict)
+        for one in conventions:
+            for measure in one.measures:
+                place, kernel = _kernel(measure, one.around)
+                needed[place][kernel] = None
+        orders = [
+            {ties: _ordered(fold, ties) for ties in {"row"} | {ties for ties, *_ in needed}}
+            for fold in folds
+        ]
         for place, kernels in needed.items():
-            of_folds = [fold.evaluate(list(kernels), *place) for fold in self._folds]
+            pairs = zip(folds, orders, strict=True)
+            of_folds = [_evaluate([*kernels], fold, by, *place) for fold, by in pairs]
             for at, kernel in enumerate(kernels):
                 self._values[place, kernel] = [values[at] for values in of_folds]
         self._means: dict[Any, float] = {}
 
-    def of(self, trial: Trial, cells: Sequence[PublishedCell]) -> tuple[Value, ...]:
-        """Means of a convention, in the scale of the cells."""
-        values = []
-        for measure, cell in zip(trial.measures, cells, strict=True):
-            mean = self._mean(measure, trial.around)
-            # Published in percent
-            mean *= 100 if cell.value > 1 >= abs(mean) else 1
-            values.append(Value(measure, mean, cell.matches(mean)))
-        return tuple(values)
+    def of(self, convention: Convention, cells: Sequence[PublishedCell]) -> Convention:
+        """The convention with its means."""
+        means = [self._mean(measure, convention.around) for measure in convention.measures]
+        pairs = list(zip(means, cells, strict=True))
+        # A number above 1 of a mean below it is in percent
+        scaled = [mean * (100 if cell.value > 1 >= abs(mean) else 1) for mean, cell in pairs]
+        digits = [cell.matches(mean) for mean, cell in zip(scaled, cells, strict=True)]
+        return convention._replace(means=tuple(scaled), digits=tuple(digits))
 
     def _mean(self, measure: Measure, around: Choices) -> float:
         key = (measure, *around.values())
         if key not in self._means:
-            filled = []
-            for fold, values in zip(
-                self._folds, self._values[_kernel(measure, around)], strict=True
-            ):
-                of_fold = values
-                if "empty" in measure.entry.conventions:
-                    of_fold = convert_empty(values, np.isnan(values), measure.empty)
-                filled.append(of_fold[fold.answered] if around["topics"] == "answered" else of_fold)
+            filled = self._values[_kernel(measure, around)]
+            if "empty" in measure.entry.conventions:
+                filled = [convert_empty(one, np.isnan(one), measure.empty) for one in filled]
+            if around["topics"] == "answered":
+                filled = [one[own] for one, own in zip(filled, self._answered, strict=True)]
             pooled = filled if around["over"] == "folds" else [np.concatenate(filled)]
             self._means[key] = float(np.mean([mean_of(measure, values) for values in pooled]))
         return self._means[key]
@@ -565,45 +503,37 @@ def _plain(measure: Measure) -> Measure:
     return measure.under(ties="averaged", empty="skip")
 
 
-class _Fold:
-    """A run with other orders of ties, fewer documents and other grades."""
+def _ordered(run: JudgedRun, ties: str) -> Float32[np.ndarray, " candidates"]:
+    """Scores that order ties; equal ones are left only if ties are averaged."""
+    if ties == "averaged":
+        return as_ranked(run.lists, run.scores)
+    lines = np.arange(len(run.scores))
+    order = lines if ties == "row" else document_order(run.dataset).places[run.lists.rows]
+    return in_order(run.lists, run.scores, order)
 
-    def __init__(self, run: JudgedRun) -> None:
-        self._run, self._orders = run, dict[str, Float32[np.ndarray, " candidates"]]()
-        self.answered = run.lists.lengths > 0
 
-    def evaluate(
-        self, measures: Sequence[Measure], ties: str, kept: Any, grades: Any
-    ) -> Float32[np.ndarray, "measures queries"]:
-        """Values of every query under these choices."""
-        dataset, lists, scores = self._run.dataset, self._run.lists, self._ordered(ties)
-        if kept != AROUND["kept"]:
-            depth, order = kept
-            by = self._ordered("row" if order == "line" or ties == "averaged" else ties)
-            inside = np.sort(
-                ragged.order_within(lists.offsets, -by)[ragged.places_of(lists.offsets) < depth]
-            )
-            lengths = np.minimum(lists.lengths, depth)
-            lists = CandidateLists.unranked(ragged.offsets_of(lengths), lists.rows[inside])
-            scores = scores[inside]
-        if grades != AROUND["grades"]:
-            lowest, binary = grades
-            labels = dataset.labels
-            high = np.float32(1) if binary else labels
-            # Negative grades are judged otherwise, and stay
-            mapped = np.where(labels >= lowest, high, np.minimum(labels, 0))
-            dataset = replace(dataset, labels=mapped.astype(np.float32), fingerprint="")
-        return evaluate(measures, dataset, lists, scores)
-
-    def _ordered(self, ties: str) -> Float32[np.ndarray, " candidates"]:
-        """Scores that order ties; equal ones are left only if ties are averaged."""
-        if ties not in self._orders:
-            lists, scores = self._run.lists, self._run.scores
-            if ties == "averaged":
-                self._orders[ties] = as_ranked(lists, scores)
-            else:
-                lines = np.arange(len(scores))
-                by_id = ties == "trec"
-                order = document_order(self._run.dataset).places[lists.rows] if by_id else lines
-                self._orders[ties] = in_order(lists, scores, order)
-        return self._orders[ties]
+def _evaluate(  # noqa: PLR0913, PLR0917 (a place, as `_kernel` has it)
+    measures: Sequence[Measure],
+    run: JudgedRun,
+    orders: Mapping[str, Float32[np.ndarray, " candidates"]],
+    ties: str,
+    kept: Any,
+    grades: Any,
+) -> Float32[np.ndarray, "measures queries"]:
+    """Values of every query; `orders` are the scores by treatment of ties."""
+    dataset, lists, scores = run.dataset, run.lists, orders[ties]
+    if kept != AROUND["kept"]:
+        depth, order = kept
+        by = orders["row" if order == "line" or ties == "averaged" else ties]
+        falling = ragged.order_within(lists.offsets, -by)
+        inside = np.sort(falling[ragged.places_of(lists.offsets) < depth])
+        offsets = ragged.offsets_of(np.minimum(lists.lengths, depth))
+        lists, scores = CandidateLists.unranked(offsets, lists.rows[inside]), scores[inside]
+    if grades != AROUND["grades"]:
+        lowest, binary = grades
+        labels = dataset.labels
+        high = np.float32(1) if binary else labels
+        # Negative grades say that a document is not judged, and stay
+        mapped = np.where(labels >= lowest, high, np.minimum(labels, 0))
+        dataset = replace(dataset, labels=mapped.astype(np.float32), fingerprint="")
+    return evaluate(measures, dataset, lists, scores)

@@ -1,5 +1,6 @@
 """Files, rows and words of a search for the conventions of a published number (`which`)."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,13 +20,11 @@ from shuffleproof.core.studies.kinds.benchmark.outside_runs import (
 )
 from shuffleproof.core.studies.kinds.benchmark.query import judged_by
 from shuffleproof.core.studies.published import (
-    AROUND,
     WEAK,
     Convention,
     JudgedRun,
     PublishedCell,
     Search,
-    Value,
     cells_of,
     search,
 )
@@ -40,6 +39,9 @@ COLUMNS = (
     Column("convention", "Measure"),
 )
 
+LETOR_ROW = re.compile(r"\s*\S+\s+\w+:")
+"""Start of a row: its label, then a query or a feature."""
+
 NEAREST = 10
 """Rows of conventions that do not match."""
 
@@ -47,7 +49,9 @@ NAMED = 4
 """Other matching conventions in the sentence."""
 
 
-def cells_named(value: str | None, measure: str | None, values: str | None) -> list[PublishedCell]:
+def cells_named(
+    value: str | None, measure: str | None, values: str | None = None
+) -> list[PublishedCell]:
     """Published numbers of `--value` and `--measure`, or of `--values`.
 
     Raises:
@@ -59,7 +63,7 @@ def cells_named(value: str | None, measure: str | None, values: str | None) -> l
             "no single number, nor several: give --value .2294 (and --measure ndcg@10), or "
             "--values ndcg@1=.36,ndcg@10=.2294"
         )
-    return cells_of(values) if values is not None else [PublishedCell.of(str(value), measure)]
+    return cells_of(values) if values is not None else [PublishedCell.of(str(value), measure or "")]
 
 
 def folds_of(runs: Sequence[Path], qrels: Sequence[Path]) -> tuple[list[JudgedRun], bool]:
@@ -89,7 +93,7 @@ def _is_letor(path: Path) -> bool:
     """True if the first row has a query or a feature in its second column."""
     form = f"A line reads: {trec.QRELS_FORM}, or LETOR's: label qid:1 1:0.5."
     _, line = next(text_lines(path, str(path), Limits(), form))
-    return ":" in line.split("#")[0].partition(" ")[2].lstrip().partition(" ")[0]
+    return LETOR_ROW.match(line) is not None
 
 
 def _letor_fold(run: Path, judged: Path, *, shared: bool) -> JudgedRun:
@@ -147,7 +151,7 @@ def answer_of_stored(
         DataError: the comparison was stored without its documents.
         ParameterError, UnknownNameError: no number, or no measure.
     """
-    cells = cells_named(value.strip(), measure or None, None)
+    cells = cells_named(value.strip(), measure)
     dataset, arrays = judged_by(study, result.query_ids)
     lists = CandidateLists.unranked(arrays[f"offsets/{run}"], arrays[f"rows/{run}"])
     return answer_of(cells, [JudgedRun(dataset, lists, arrays[f"scores/{run}"])])
@@ -155,70 +159,62 @@ def answer_of_stored(
 
 def _row(cells: Sequence[PublishedCell], row: Convention) -> dict[str, Any]:
     """Values of a convention; `value` and `difference` are those of the worst cell."""
-    pairs = list(zip(row.values, cells, strict=True))
-    worst, cell = max(pairs, key=lambda pair: _units_away(*pair))
+    worst = _worst(cells, row)
     usual = BUNDLES[CONVENTIONS].conventions
     return {
-        "convention": ",".join(value.measure.text_under({}, usual) for value in row.values),
+        "convention": ",".join(measure.text_under({}, usual) for measure in row.measures),
         "name": row.name,
-        "value": worst.mean,
-        "difference": worst.mean - cell.value,
+        "value": row.means[worst],
+        "difference": row.means[worst] - cells[worst].value,
         "matches": row.matches,
-        "digits": " and ".join(dict.fromkeys(value.matches or "no" for value in row.values)),
-        "values": [value.mean for value in row.values],
-        "changes": row.trial.cost,
+        "digits": " and ".join(dict.fromkeys(digits or "no" for digits in row.digits)),
+        "values": list(row.means),
+        "changes": row.cost,
         "same": list(row.same),
-        "others": row.others,
-        **{name: _plain(row.trial.around[name]) for name in AROUND},
+        **{
+            name: choice if isinstance(choice, str) else " ".join(map(str, choice))
+            for name, choice in row.around.items()
+        },
     }
 
 
-def _units_away(value: Any, cell: PublishedCell) -> float:
-    return float(abs(value.mean - cell.value) * 10**cell.digits)
-
-
-def _plain(choice: Any) -> str:
-    return choice if isinstance(choice, str) else " ".join(map(str, choice))
+def _worst(cells: Sequence[PublishedCell], row: Convention) -> int:
+    """Place of the cell with the largest difference in units of its last digit."""
+    pairs = zip(row.means, cells, strict=True)
+    away = [abs(mean - cell.value) * 10**cell.digits for mean, cell in pairs]
+    return away.index(max(away))
 
 
 def finding(cells: Sequence[PublishedCell], found: Search) -> str:
     """Sentence with the simplest convention that matches, or the nearest."""
     numbers, best = listed([cell.text for cell in cells]), found.rows[0]
-    pairs = list(zip(best.values, cells, strict=True))
     if not best.matches:
-        value, cell = max(pairs, key=lambda pair: _units_away(*pair))
-        away = number(value.mean - cell.value, f"+.{cell.digits + 1}f")
+        worst = _worst(cells, best)
+        cell, mean = cells[worst], best.means[worst]
+        away = number(mean - cell.value, f"+.{cell.digits + 1}f")
         return (
             f"None of {counted(found.tried, 'convention')} gives {numbers}. "
             f"The nearest, {best.name}, differs by {away}."
         )
-    measures = listed([_measure_in_words(*pair) for pair in pairs])
-    cut = ", truncated" * any(value.matches == "truncated" for value in best.values)
-    outcome = f"{measures} by {_in_words(best)}{cut}"
+    names = [measure.without_conventions for measure in best.measures]
+    measures = [
+        f"{name} (not {cell.heading})" if cell.heading not in {"", name} else name
+        for name, cell in zip(names, cells, strict=True)
+    ]
+    changes = [change for change in best.changes if change not in names]
+    tool = f"{best.tool} with {listed(changes)}" if changes else best.tool
+    cut = ", truncated" * ("truncated" in best.digits)
+    outcome = f"{listed(measures)} by {tool}{cut}"
     if not found.matches:
         return f"No simple convention gives {numbers}. The simplest that does: {outcome}."
     return f"{numbers} {'is' if len(cells) == 1 else 'are'} {outcome}."
-
-
-def _measure_in_words(value: Value, cell: PublishedCell) -> str:
-    """Measure, with the published one if the cut-off is another."""
-    name = value.measure.without_conventions
-    published = cell.measure.without_conventions if cell.measure else name
-    return name if name == published else f"{name} (not {published})"
-
-
-def _in_words(row: Convention) -> str:
-    """Tool and its changes, other cut-offs aside."""
-    measures = {value.measure.without_conventions for value in row.values}
-    changes = [change for change in row.trial.changes if change not in measures]
-    return f"{row.trial.tool} with {listed(changes)}" if changes else row.trial.tool
 
 
 def notes(cells: Sequence[PublishedCell], found: Search) -> list[str]:
     """Sentences on other conventions that match, on matches by chance, and on other measures."""
     matching = [row for row in found.rows if row.matches]
     if not matching:
-        known = any(cell.measure for cell in cells) and len(cells) == 1
+        known = len(cells) == 1 and cells[0].measure
         return ["Leave out --measure to try every measure."] if known else []
     names = [name for row in matching for name in (row.name, *row.same)]
     others = list(dict.fromkeys(names[1:]))
@@ -238,7 +234,7 @@ def table_of(
     cells: Sequence[PublishedCell], rows: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, str]]:
     """Rows as the terminal and the page show them."""
-    names = [str(cell.measure.without_conventions) if cell.measure else "value" for cell in cells]
+    names = [cell.heading or "value" for cell in cells]
     return [
         {
             "convention": row["name"],

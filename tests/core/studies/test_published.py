@@ -12,14 +12,16 @@ from shuffleproof.core.data import trec
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.metrics.bundles import BUNDLES
-from shuffleproof.core.metrics.measure import MEASURES, Measure
+from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import mean_of
+from shuffleproof.core.parameters import parameters
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import evaluate_run
 from shuffleproof.core.studies.published import (
+    AROUND,
     HABITS,
-    Facts,
     JudgedRun,
     PublishedCell,
+    _choices,
     cells_of,
     search,
 )
@@ -74,7 +76,7 @@ def test_letors_numbers_are_named(levels):
     cells = [PublishedCell.of(text, name) for name, text in texts.items()]
     found = search(cells, folds, of_letor=True)
     assert found.matches
-    assert found.rows[0].trial.tool == "letor4"
+    assert found.rows[0].tool == "letor4"
     assert "letor3" in found.rows[0].same
     changed = [*cells[:3], PublishedCell.of(printed(row["NDCG@10"], step=1), "NDCG@10")]
     assert not search(changed, folds, of_letor=True).matches
@@ -95,19 +97,19 @@ def test_scikit_learns_number_is_named():
         assert found.matches
         best = found.rows[0]
         assert "sklearn" in (best.name, *best.same)
-        assert best.values[0].mean == pytest.approx(mean, abs=1e-6)
+        assert best.means[0] == pytest.approx(mean, abs=1e-6)
 
 
 def test_rows_are_the_means_of_their_conventions():
     run = random_run(3, 5)
     found = search([PublishedCell.of(".5000", "ndcg@5")], [run], of_letor=False)
-    plain = [row for row in found.rows if row.trial.around["kept"] == "all"
-             and row.trial.around["grades"] == "as judged"]  # fmt: skip
+    plain = [row for row in found.rows if row.around["kept"] == "all"
+             and row.around["grades"] == "as judged"]  # fmt: skip
     assert len(plain) > 20
     for row in plain:
-        measure = row.values[0].measure
+        measure = row.measures[0]
         (values,) = evaluate_run([measure], run.dataset, run.lists, run.scores)
-        assert row.values[0].mean == pytest.approx(mean_of(measure, values), abs=1e-6), measure
+        assert row.means[0] == pytest.approx(mean_of(measure, values), abs=1e-6), measure
 
 
 def test_cut_lists_mapped_grades_and_missing_topics_are_tried():
@@ -136,25 +138,24 @@ def test_cut_lists_mapped_grades_and_missing_topics_are_tried():
     ):
         found = search([PublishedCell.of(f"{mean:.6f}", text)], [one], of_letor=False)
         assert found.matches, text
-        assert around in ", ".join(found.rows[0].trial.changes)
-    assert found.rows[0].trial.tool == "trec_eval"
-    assert found.rows[0].trial.around["topics"] == "answered"
+        assert around in ", ".join(found.rows[0].changes)
+    assert found.rows[0].tool == "trec_eval"
+    assert found.rows[0].around["topics"] == "answered"
 
 
 def test_every_declared_convention_is_varied():
-    facts = Facts([random_run(1), random_run(2)])
-    for name, entry in MEASURES.items():
-        found = facts.alternatives([Measure(name)], [frozenset()])
-        # numbers that are part of the measure's name
-        assert set(entry.conventions) - {"multiple", "recall"} <= set(found), name
-        assert {"kept", "over"} <= set(found)
+    fields = {field.name for field in parameters(Measure)} - {"cutoff"}
+    # numbers that are part of a measure's name
+    varied = {*_choices([random_run(1), random_run(2)])}
+    assert fields - {"multiple", "recall"} <= varied
+    assert {*AROUND} - varied == {"topics"}
     assert set(HABITS) <= set(BUNDLES)
 
 
 def test_stated_conventions_stay():
     cells = cells_of("NDCG(gain=linear)@5=.5,NDCG@10=.6")
     for row in search(cells, [random_run(4)], of_letor=False).rows:
-        assert row.values[0].measure.gain == "linear"
+        assert row.measures[0].gain == "linear"
 
 
 def test_truncated_and_percent_numbers_match():
