@@ -366,18 +366,15 @@ def _in_words(name: str, value: Any) -> str:
     >>> _in_words("gain", "exp2"), _in_words("kept", (100, "ties")), _in_words("grades", (2, True))
     ('gain=exp2', 'first 100 documents', 'grades from 2 on are 1')
     """
-    if name == "kept" and value != AROUND[name]:
+    if name == "kept":
         depth, order = value
         return f"first {depth} {'lines' if order == 'line' else 'documents'}"
-    if name == "grades" and value != AROUND[name]:
+    if name == "grades":
         lowest, binary = value
         return f"grades from {lowest} on are 1" if binary else f"grades below {lowest} are 0"
-    words = {
-        "topics": {"judged": "missing topics count 0", "answered": "missing topics left out"},
-        "over": {"queries": "mean of queries", "folds": "mean of folds"},
-        "kept": {"all": "all documents"},
-    }
-    return words[name][value] if name in words else f"{name}={value}"
+    words = {"judged": "missing topics count 0", "answered": "missing topics left out"}
+    words |= {"queries": "mean of queries", "folds": "mean of folds"}
+    return words[value] if name in AROUND else f"{name}={value}"
 
 
 def _choices(folds: Sequence[JudgedRun]) -> dict[str, tuple[Any, ...]]:
