@@ -36,6 +36,7 @@ NAMELESS = set(
 
 NOUNS = {
     "core/errors.py": {"shown"},  # a change of its argument, as `quoted`
+    "core/facade/published.py": {"which"},  # the command's name
     "core/job_kinds.py": {"exported"},  # the name of a kind of job, which stored jobs hold
     "core/perturb/permutations.py": {"inverted"},  # a change of its argument
 }

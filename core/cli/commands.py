@@ -4,7 +4,7 @@ A line without indent is a command: its name, the `module:function` below `core.
 it, other settings, and behind ` : ` its summary. Its indented lines are
 
 - flags: `--name TYPE as DEST in METAVAR =DEFAULT : help`; all but the name may be left out. `?`,
-  `+` and `*` behind the name say how many values, `!` that one is required. A type is a key of
+  `+` and `*` behind the name say how many values, `!` that they are required. A type is a key of
   `core.cli.flags.TYPES`, or choices with `|` between them; `yes` takes no value.
 - arguments: the same, without dashes.
 - `&GROUP VALUE`: the lines of that group, with the value for `{}`.
@@ -244,6 +244,15 @@ runs outside_rankers:runs conventions=trec_eval : evaluate and compare TREC runs
     $ runs bm25.run dense.run --qrels qrels.txt
     $ runs *.run --qrels qrels.txt --measures nDCG@10,RBP(p=0.8),bpref,Judged@10 --against bm25
 
+which published:find_conventions : find the conventions that reproduce a published number
+    --runs+! path : run, or scores of LETOR rows; several are folds
+    --qrels+! path : relevance judgments, or LETOR files; one, or one for each run
+    --value in NUMBER : published number, with its digits
+    --measure : its measure, as ndcg@10 (default: all)
+    --values in MEASURE=NUMBER,… : several numbers of the same run
+    $ which --runs bm25.run --qrels qrels.txt --value .2294 --measure ndcg@10
+    $ which --runs scores.txt --qrels test.txt --values ndcg@1=.36,ndcg@10=.2294
+
 study initial-ranking studies:study
     $ study initial-ranking --rankers lambdamart,dlcm,setrank-imsab-init
 
@@ -388,7 +397,7 @@ app work:app : open the dashboard
 OWN = "options"
 SECTIONS = {
     "start": "demo app mcp",
-    "rankers": "list train tune certify bring runs ingest-reranks",
+    "rankers": "list train tune certify bring runs which ingest-reranks",
     "studies": "study check selftest export leaderboard publish library",
     "data sets": "ingest doctor",
     "preferences": "ingest-preferences consistency aggregate judge",
@@ -419,6 +428,7 @@ EXIT_STATUS = {
     "usage.\n\nA regression is a significant loss (p ≤ .05, max-T over all comparisons) of --least "
     "or more that exceeds the ranker's own noise. A soft loss is smaller, or not significant. "
     "--fail-on names the losses with status 3.\n\n",
+    "which": "Exit status: 0 if a convention matches, else 3.\n\n",
     "selftest": "Exit status: 0 if all verdicts are as expected, else 3.\n\n",
     "doctor": "Exit status: 3 if a problem makes studies unreliable, or if --like ranks otherwise, "
     "else 0.\n\n",

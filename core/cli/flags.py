@@ -25,8 +25,8 @@ LEAST_SIZE, MOST_SIZE = 100, 10_000
 EXAMPLES = 3
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 FLAG = re.compile(
-    r"(?P<name>\S+?)(?P<many>[?+*!]?)(?: (?!as |in |=)(?P<type>.*?))?(?: as (?P<dest>\w+))?"
-    r"(?: in (?P<metavar>\S+))?(?: =(?P<default>.*))?"
+    r"(?P<name>\S+?)(?P<many>[?+*]?)(?P<required>!?)(?: (?!as |in |=)(?P<type>.*?))?"
+    r"(?: as (?P<dest>\w+))?(?: in (?P<metavar>\S+))?(?: =(?P<default>.*))?"
 )
 
 
@@ -214,9 +214,9 @@ def _add_flag(command: argparse.ArgumentParser, line: str) -> None:
     how = dict(TYPES.get(kind, {"choices": tuple(kind.split("|"))}))
     if kind.startswith("answer="):
         how = {"action": "store_const", "dest": "answer", "const": kind.removeprefix("answer=")}
-    if many == "!":
+    if parts["required"]:
         how["required"] = True
-    elif many:
+    if many:
         how["nargs"] = "+" if many == "*" and is_flag else many
         how |= {"default": []} if many == "*" and is_flag else {}
     if parts["default"] is not None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # for editors and type checkers: everything below is loaded o
     from shuffleproof.labs import open_preferences as open_preferences
     from shuffleproof.labs import open_reranks as open_reranks
     from shuffleproof.labs import reranker as reranker
+    from shuffleproof.published import which as which
     from shuffleproof.result import Result as Result
     from shuffleproof.studies import Studies as Studies
     from shuffleproof.studies import ask as ask
@@ -46,6 +47,7 @@ PLACES = {
     "ingest_reranks": "shuffleproof.labs",
     "reranker": "shuffleproof.labs",
     "leaderboard": "shuffleproof.core.gate.differences",
+    "which": "shuffleproof.published",
     "Studies": "shuffleproof.studies",
     "Result": "shuffleproof.result",
     "Workbench": f"{STUDIES}.workbench",

@@ -507,14 +507,18 @@ class Measure:
         """Text that parses back to this measure."""
         return self._printed(self._changed_conventions())
 
-    def text_under(self, conventions: Mapping[str, Any]) -> str:
-        """Text that parses back to this measure under other default conventions.
+    def text_under(self, *conventions: Mapping[str, Any]) -> str:
+        """Text that parses back to this measure under each of these default conventions.
 
-        >>> Measure("RR").text_under({"ties": "trec"})
-        'RR(ties=averaged)'
+        >>> Measure("RR").text_under({"ties": "trec"}), Measure("RR").text_under({})
+        ('RR(ties=averaged)', 'RR')
         """
-        usual = Measure(self.name).under(**conventions)
-        differs = [n for n in self.entry.conventions if getattr(self, n) != getattr(usual, n)]
+        usual = [Measure(self.name).under(**defaults) for defaults in conventions]
+        differs = [
+            name
+            for name in self.entry.conventions
+            if any(getattr(self, name) != getattr(one, name) for one in usual)
+        ]
         return self._printed(differs)
 
     def _printed(self, names: Sequence[str]) -> str:

@@ -154,9 +154,9 @@ class EvaluatedMeasure:
             bounds = np.arange(len(scores) + 1)
             if self.measure.ties == "averaged" and not self._of_set and len(scores):
                 bounds = np.flatnonzero(np.r_[True, scores[1:] != scores[:-1], True])
-            for low, high in pairwise(bounds):
+            for block in np.flatnonzero(np.diff(bounds) > 1):
                 # Sorted within ties: the value must not depend on the order of rows
-                ranked[low:high] = np.sort(ranked[low:high])
+                ranked[bounds[block] : bounds[block + 1]].sort()
             all_labels = -np.sort(-of_query.astype(np.float32))
             key = (ranked.tobytes(), bounds.tobytes(), all_labels.tobytes())
             if key not in self._known:
@@ -213,6 +213,9 @@ def orders_of(
     [([0.0, 0.0], 0.3333333333333333), ([0.0, 1.0], 0.3333333333333333), \
 ([1.0, 0.0], 0.3333333333333333)]
     """
+    if len(bounds) == len(ranked) + 1:  # no ties
+        yield ranked[:shown].astype(np.float32), 1.0
+        return
     orders: list[tuple[tuple[float, ...], float]] = [((), 1.0)]
     for low, high in pairwise(bounds.tolist()):
         if low >= shown:

@@ -17,6 +17,7 @@ from shuffleproof.app.study import choice, form, job_panel, parts, per_query, sa
 from shuffleproof.app.study.picture import cached_figure, chart, chooses
 from shuffleproof.app.study_access import compute
 from shuffleproof.app.views.benchmark import form as run
+from shuffleproof.app.views.benchmark import published
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.name import INITIAL, REFERENCES, display_names
@@ -329,6 +330,9 @@ def _details(chosen: BenchmarkView) -> None:
     """Draw everything between the table and the exports."""
     _numbers(chosen)
     _by_query(chosen)
+    if chosen.of_runs and (place := parts.fold("Published value", "published")):
+        with place:
+            published.section(chosen.key, chosen.labels, chosen.measure)
     if place := parts.fold("All numbers in the table", "every number"):
         frame = compute(chosen.key, table.means, chosen.columns)
         data_frame(Table(frame, MEANS, "Means by ranker and measure"), "numbers", place)

@@ -216,6 +216,15 @@ def test_runs_from_files_open_like_any_benchmark_without_what_they_lack(store, t
     assert "TREC runs and qrels (zip)" not in labels
     assert any("shuffleproof runs --qrels judged.txt" in code.value for code in test.code)
     test.selectbox(key="query").set_value("1").run()
+    test.session_state["published"] = True
+    test.run()
+    test.selectbox(key="published run").set_value("ql")
+    test.text_input(key="published measure").set_value("P@2")
+    test.text_input(key="published value").set_value("0.000").run()
+    assert not test.exception
+    assert [one.value for one in test.success] == [escaped("0.000 is P@2 by trec_eval.")]
+    test.text_input(key="published value").set_value("much").run()
+    assert "like .2294" in test.warning[-1].value
 
 
 def test_names_of_users_are_shown_letter_by_letter(store, fold, monkeypatch):

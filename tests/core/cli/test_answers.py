@@ -92,6 +92,7 @@ CALLS = {
     "tune": "tune ranksvm --preset small --trials 4 --name mine --data {f} " + " ".join(SMALL),
     "certify": "certify feature:1 --permutations 2 --data {f} " + " ".join(SMALL),
     "runs": "runs {f}/x.run {f}/y.run --qrels {f}/q.txt --against x --conventions trec_eval",
+    "which": "which --runs {f}/x.run --qrels {f}/q.txt --value 1.000 --measure RR",
     "study initial-ranking": f"study initial-ranking --levels 5 --draws 1 {TWO}",
     "study invariance": f"study invariance --permutations 2 {TWO}",
     "study card": f"study card --draws 1 {TWO} --out {{f}}/card.json",

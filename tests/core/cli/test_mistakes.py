@@ -114,6 +114,18 @@ MISTAKES = """
 1 | bring scores scores.txt | scores.txt:2 | Give one decimal number a line
 2 | runs a.run | --qrels | runs --help
 1 | runs nowhere.run --qrels a.qrels | nowhere.run | Check the path
+2 | which --runs a.run --value .5 | --qrels | which --help
+2 | which --runs a.run --qrels a.qrels | no single number | --value .2294
+2 | which --runs a.run --qrels a.qrels --value half | 'half' | like .2294
+2 | which --runs a.run --qrels a.qrels --value .5 --measure NDGC | 'NDGC' | did you mean NDCG
+2 | which --runs a.run --qrels a.qrels --values ndcg@5 | 'ndcg@5' | ndcg@1=.36
+2 | which --runs a.run --qrels a.qrels a.qrels --value .5 | 2 files | one for each run
+1 | which --runs a.run --qrels empty.txt --value .5 | empty.txt: no lines | A line reads
+1 | which --runs empty.txt --qrels a.qrels --value .5 | empty.txt: no lines | A line reads
+1 | which --runs a.run --qrels other.qrels --value .5 | no topic of it | belong to the runs
+1 | which --runs bad.run --qrels a.qrels --value .5 | bad.run:1 | A line reads
+1 | which --runs scores.txt --qrels one.txt --value .5 | scores.txt:2 | one decimal number a line
+1 | which --runs model.txt --qrels few.txt --value .5 | few.txt:1 | A line reads
 2 | runs a.run --qrels a.qrels --measures NDGC | 'NDGC' | did you mean NDCG
 2 | study initial-ranking --rankers | --rankers | initial-ranking --help
 2 | study initial-ranking --rankers , | ranker | name at least one

@@ -61,7 +61,7 @@ ELSEWHERE = {
     f"export {KEY} mine.png": "tests/app/test_browser_journey.py",
 }
 
-STATUS = {"doctor": {0, 3}, "certify": {0, 3, 4}}
+STATUS = {"doctor": {0, 3}, "certify": {0, 3, 4}, "which": {0, 3}}
 """Exit statuses beside 0, where a finding has one."""
 
 
@@ -105,6 +105,7 @@ def folder(tmp_path_factory):
     data = lightgbm.Dataset(rows, rows[:, 0] > 0.5)
     model = lightgbm.train({"verbosity": -1, "num_threads": 1, "num_leaves": 3}, data, 2)
     model.save_model(folder / "model.txt")
+    (folder / "test.txt").write_text(LETOR)
     (folder / "scores.txt").write_text("0.5\n" * len(LETOR.splitlines()))
     (folder / "judged.csv").write_text("query,a,b\nq,x,y\nq,y,z\nq,z,x\n")
     small_collection.write(folder / "FOLDER")

@@ -151,7 +151,7 @@ def measure_runs(
     parsed: list[tuple[Path, Run]] = []
     for path in runs:
         parsed.append((path, trec.read_run(path)))
-        _check_judged(*parsed[-1], qrels, grades)
+        check_judged(*parsed[-1], qrels, grades)
         yield Progress(len(parsed) + 1, steps, "files")
     labels = _labels(parsed)
     by_label = {label: run for label, (_, run) in zip(labels, parsed, strict=True)}
@@ -288,16 +288,27 @@ def evaluate_run(
     scores: Float[np.ndarray, " candidates"],
 ) -> Float32[np.ndarray, "measures topics"]:
     """Every measure of every topic of a run; ties by row are by line, the first line on top."""
-    by_line = np.array([measure.ties == "row" for measure in measures], dtype=bool)
+    row = np.array([measure.ties == "row" for measure in measures], dtype=bool)
     values = np.empty((len(measures), len(lists)), dtype=np.float32)
-    order = ragged.order_within(lists.offsets, -scores, np.arange(len(scores)))
-    lines = np.empty(len(scores), dtype=np.float32)
-    # Unique scores in the order of score, then line: evaluation then has no ties
-    lines[order] = -ragged.places_of(lists.offsets)
-    for chosen, ranked in ((by_line, lines), (~by_line, as_ranked(lists, scores))):
+    for chosen, ranked in (
+        (row, in_order(lists, scores, np.arange(len(scores)))),
+        (~row, as_ranked(lists, scores)),
+    ):
         kept = [measure for measure, wanted in zip(measures, chosen, strict=True) if wanted]
         values[chosen] = evaluate(kept, dataset, lists, ranked)
     return values
+
+
+def in_order(
+    lists: CandidateLists,
+    scores: Float[np.ndarray, " candidates"],
+    ties: Int64[np.ndarray, " candidates"],
+) -> Float32[np.ndarray, " candidates"]:
+    """Float32 scores without ties, in the order of score, then of `ties`."""
+    order = ragged.order_within(lists.offsets, -scores, ties)
+    unique = np.empty(len(scores), dtype=np.float32)
+    unique[order] = -ragged.places_of(lists.offsets)
+    return unique
 
 
 def as_ranked(
@@ -320,9 +331,14 @@ def _labels(runs: Sequence[tuple[Path, Run]]) -> list[str]:
     return labels
 
 
-def _check_judged(
+def check_judged(
     path: Path, run: Run, qrels: Path, grades: Mapping[str, Mapping[str, int]]
 ) -> None:
+    """Refuse a run of other topics or documents than the judged ones.
+
+    Raises:
+        DataError: no topic, or no document, is judged.
+    """
     shared = [topic for topic in run.scores if topic in grades]
     remedy = "Use the judgments that belong to the runs."
     if not shared:

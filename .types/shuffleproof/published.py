@@ -1,0 +1,1 @@
+../../core/facade/published.py

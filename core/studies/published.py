@@ -1,0 +1,536 @@
+"""Conventions that reproduce a published mean of a run, the simplest first.
+
+A convention here is a measure with its own conventions, and the choices of an evaluation around it:
+the topics that count, the documents that are read, the meaning of grades, the mean over folds.
+Known tools (`BUNDLES`) and the defaults are the starts. Every convention that changes few choices
+of one of them is tried; each kernel measures every list once.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import cache
+from itertools import combinations, product
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from jaxtyping import Float32, Float64
+
+from shuffleproof.core.data import ragged
+from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.errors import DataError, ParameterError
+from shuffleproof.core.metrics.bundles import BUNDLES
+from shuffleproof.core.metrics.measure import MEASURES, Measure
+from shuffleproof.core.metrics.relevance import (
+    LARGEST_GRADE,
+    LARGEST_SUM,
+    convert_empty,
+    document_order,
+    evaluate,
+    mean_of,
+)
+from shuffleproof.core.numerals import number
+from shuffleproof.core.parameters import parameters, parts_of
+from shuffleproof.core.studies.kinds.benchmark import outside_runs
+from shuffleproof.core.studies.kinds.benchmark.outside_runs import as_ranked, in_order
+
+DEPTHS = (1, 3, 5, 10, 15, 20, 30, 50, 100, 200, 500, 1000)
+"""Usual cut-offs, which are tried too where the published one fails."""
+
+KEPT = (10, 100, 1000)
+"""Usual numbers of documents of a query that a program reads."""
+
+MOST_GRADES = 5
+"""Number of the lowest grades that a threshold is tried at."""
+
+PERSISTENCES = (0.5, 0.8, 0.9, 0.95)
+MOST = 3
+"""Largest number of changes of a tool's conventions."""
+
+OFTEN = {Measure.parse(text).name for text in outside_runs.MEASURES}
+"""Measures of which one convention changes where the measure is not known; of others none does."""
+
+ANOTHER_DEPTH = 1.5
+"""Cost of another cut-off, in changes: more than one, since the published text names it."""
+
+ROUNDING = 1e-7
+"""Error of a mean of float32 values, which decides digits as the exact value would."""
+
+NEIGHBOURS = 200
+"""Numbers around the published one that show how often any number matches."""
+
+WEAK = 0.05
+"""Share of the numbers around from which a match of changed conventions says too little."""
+
+DEFAULTS = "Shuffleproof"
+HABITS: Mapping[str, Sequence[tuple[str, Mapping[str, str]]]] = {
+    "trec_eval": (("trec_eval", {"topics": "answered"}), ("trec_eval -c", {})),
+    "letor3": (("letor3", {"over": "folds"}),),
+    "letor4": (("letor4", {"over": "folds"}),),
+}
+"""Starts of a bundle, where its program has habits besides those of its measures."""
+
+AROUND = {"topics": "judged", "kept": "all", "grades": "as judged", "over": "queries"}
+"""Choices of an evaluation around the measure, as Shuffleproof has them."""
+
+Choices: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class JudgedRun:
+    """One run, or one fold of it.
+
+    Attributes:
+        dataset: judged documents.
+        lists: retrieved documents of each query, in the order of the file.
+        scores: one per candidate.
+    """
+
+    dataset: RankingDataset
+    lists: CandidateLists
+    scores: Float64[np.ndarray, " candidates"]
+
+
+@dataclass(frozen=True)
+class PublishedCell:
+    """A published number.
+
+    Attributes:
+        text: the number as printed.
+        measure: text of its measure, whose conventions stay; empty: not known.
+    """
+
+    text: str
+    measure: str = ""
+
+    @classmethod
+    def of(cls, text: str, measure: str = "") -> "PublishedCell":
+        """Cell of texts.
+
+        Raises:
+            ParameterError, UnknownNameError: no decimal number, or no measure.
+
+        >>> cell = PublishedCell.of(".2294", "ndcg_cut_10")
+        >>> cell.measure, cell.matches(0.22944), cell.matches(0.22946), cell.matches(0.2295)
+        ('NDCG@10', 'rounded', 'truncated', '')
+        """
+        try:
+            number(text)
+        except ValueError:
+            wanted = "a decimal number with the digits as printed, like .2294"
+            raise ParameterError("--value", text, wanted) from None
+        if measure:
+            # A table that prints nDCG or ndcg_cut says nothing about its gain
+            plain = str(Measure.parse(measure).under(gain=Measure("NDCG").gain))
+            measure = measure if "(" in measure else plain
+        return cls(text, measure)
+
+    @property
+    def value(self) -> float:
+        """The number."""
+        return number(self.text)
+
+    @property
+    def digits(self) -> int:
+        """Digits after the point."""
+        return max(-int(Decimal(self.text.strip()).as_tuple().exponent), 0)
+
+    @property
+    def heading(self) -> str:
+        """Measure without conventions; empty if it is not known."""
+        return Measure.parse(self.measure).without_conventions if self.measure else ""
+
+    def matches(self, value: float) -> str:
+        """`rounded` or `truncated` if that gives the printed digits, else empty."""
+        difference, unit = value - self.value, 10.0**-self.digits
+        if abs(difference) <= unit / 2 + ROUNDING:
+            return "rounded"
+        return "truncated" if -ROUNDING <= difference < unit - ROUNDING else ""
+
+
+def cells_of(text: str) -> list[PublishedCell]:
+    """Cells of a row of a table.
+
+    Raises:
+        ParameterError, UnknownNameError: not of the form MEASURE=NUMBER,…
+
+    >>> [(cell.measure, cell.text) for cell in cells_of("ndcg@1=.36,P(relevant=2)@5=.2")]
+    [('NDCG@1', '.36'), ('P(relevant=2)@5', '.2')]
+    """
+    pairs = [part.rpartition("=") for part in parts_of(text)]
+    if not pairs or not all(measure for measure, *_ in pairs):
+        raise ParameterError("--values", text, "MEASURE=NUMBER,…, like ndcg@1=.36,ndcg@10=.2294")
+    return [PublishedCell.of(value.strip(), measure.strip()) for measure, _, value in pairs]
+
+
+class Convention(NamedTuple):
+    """A convention to try, and its outcome.
+
+    Attributes:
+        tool: the start with the fewest changes.
+        changes: changed choices in words.
+        cost: number of changes; another cut-off counts ANOTHER_DEPTH.
+        measures: one per cell.
+        around: choices around the measures.
+        means: one per cell, in its scale.
+        digits: one per cell, as `PublishedCell.matches` has it.
+        same: names of other tools whose own conventions give the same means.
+    """
+
+    tool: str
+    changes: tuple[str, ...]
+    cost: float
+    measures: tuple[Measure, ...]
+    around: Choices
+    means: tuple[float, ...] = ()
+    digits: tuple[str, ...] = ()
+    same: tuple[str, ...] = ()
+
+    @property
+    def matches(self) -> bool:
+        """True if every cell has the published digits."""
+        return all(self.digits)
+
+    @property
+    def name(self) -> str:
+        """Tool and changes."""
+        return ", ".join((self.tool, *self.changes))
+
+
+@dataclass(frozen=True)
+class Search:
+    """Outcome of a search.
+
+    Attributes:
+        rows: conventions of different means: those that match, simplest first; then the nearest.
+        tried: number of conventions.
+        chance: share of the numbers around a published one that conventions as simple as the
+            first match give too; of several cells, the smallest.
+    """
+
+    rows: tuple[Convention, ...]
+    tried: int
+    chance: float = 0.0
+
+    @property
+    def matches(self) -> bool:
+        """True if a tool's own conventions match, or changed ones that few numbers would match."""
+        best = self.rows[0]
+        return best.matches and (not best.cost or self.chance <= WEAK)
+
+
+def search(cells: Sequence[PublishedCell], folds: Sequence[JudgedRun], *, of_letor: bool) -> Search:
+    """Try the conventions on a run.
+
+    Args:
+        cells: published numbers of the same run.
+        folds: the run, or its folds.
+        of_letor: True for scores of LETOR rows, whose tools are tried first.
+
+    >>> grades, bounds = np.array([0, 1, 2], np.float32), np.array([0, 3])
+    >>> judged = RankingDataset(np.zeros((3, 0), np.float32), grades, bounds, ("1",), ())
+    >>> run = JudgedRun(judged, CandidateLists.all_documents(judged), np.array([3.0, 2.0, 1.0]))
+    >>> first = search([PublishedCell.of(".6199", "ndcg@10")], [run], of_letor=False).rows[0]
+    >>> first.name, str(first.measures[0])
+    ('trec_eval', 'NDCG(gain=linear)@10')
+    """
+    tried = _conventions(cells, folds, of_letor=of_letor)
+    means = Means(folds, tried)
+    rows = _distinct([means.of(one, cells) for one in sorted(tried, key=attrgetter("cost"))])
+    units = np.array([10.0**cell.digits for cell in cells])
+    published = np.array([cell.value for cell in cells])
+    away = (np.array([row.means for row in rows]) - published) * units
+    order = np.argsort(np.abs(away).max(axis=1), kind="stable")
+    nearest = [rows[at] for at in order if not rows[at].matches]
+    matching = [row for row in rows if row.matches]
+    simple = [bool(matching) and row.cost <= matching[0].cost for row in rows]
+    return Search((*matching, *nearest), len(tried), _chance(away[np.array(simple)]))
+
+
+def _chance(away: Float64[np.ndarray, "conventions cells"]) -> float:
+    """Least share of the numbers around a published one that a mean rounds or truncates to.
+
+    >>> _chance(np.array([[0.2], [7.7], [5000.0]])) == 3 / 201
+    True
+    """
+    shares = []
+    for column in away.T:
+        printed = {*np.floor(column).tolist(), *np.rint(column).tolist()}
+        near = [one for one in printed if abs(one) <= NEIGHBOURS / 2]
+        shares.append(len(near) / (NEIGHBOURS + 1))
+    return min(shares)
+
+
+def _distinct(conventions: Sequence[Convention]) -> list[Convention]:
+    """First convention of every set of means, with the names of other tools of the same means."""
+    groups: dict[tuple[float, ...], list[Convention]] = defaultdict(list)
+    for one in conventions:
+        # Different kernels may round the same mean differently
+        groups[tuple(round(mean, 7) for mean in one.means)].append(one)
+    found = []
+    for first, *rest in groups.values():
+        same = dict.fromkeys(one.name for one in rest if not one.cost and one.name != first.name)
+        found.append(first._replace(same=tuple(same)))
+    return found
+
+
+def _conventions(
+    cells: Sequence[PublishedCell], folds: Sequence[JudgedRun], *, of_letor: bool
+) -> list[Convention]:
+    """Every convention of few changes, once; tools with the same conventions are all named."""
+    every, found, seen = _choices(folds), list[Convention](), set[Any]()
+    highest = max(float(fold.dataset.labels.max(initial=0)) for fold in folds)
+    for texts, cost in _measures(cells):
+        alternatives = _alternatives([Measure.parse(text) for text in texts], every)
+        first, most = Measure.parse(texts[0]), MOST
+        if not cells[0].measure:
+            most = int(first.name in OFTEN)
+            if first.name == "ERR" and highest > LARGEST_GRADE:
+                continue
+            if first.is_function:  # expected values over ties are slow
+                alternatives["ties"] = alternatives["ties"][1:]
+        starts = _starts(alternatives, of_letor=of_letor)
+        for tool, changed, choices in _changed(starts, alternatives, 0 if cost else most):
+            own = tuple((name, choices[name]) for name in choices if name not in AROUND)
+            measures = tuple(_parsed(text, own) for text in texts)
+            around = {name: choices.get(name, usual) for name, usual in AROUND.items()}
+            key = (measures, *around.values())
+            if not changed or key not in seen:
+                pairs = zip(texts, cells, strict=True)
+                others = [text for text, cell in pairs if cost and text != cell.measure]
+                depths = [Measure.parse(text).without_conventions for text in others]
+                changes = (*depths, *(_in_words(name, choices[name]) for name in changed))
+                found.append(Convention(tool, changes, cost + len(changed), measures, around))
+            seen.add(key)
+    return found
+
+
+@cache
+def _parsed(text: str, conventions: tuple[tuple[str, Any], ...]) -> Measure:
+    return Measure.parse(text, dict(conventions))
+
+
+def _measures(cells: Sequence[PublishedCell]) -> Iterator[tuple[tuple[str, ...], float]]:
+    """Texts of the cells' measures, with their cost: the published ones, then other cut-offs."""
+    stated = tuple(cell.measure for cell in cells)
+    if not stated[0]:
+        for name, entry in MEASURES.items():
+            yield (name,), 0.0
+            for depth in DEPTHS if entry.cut else ():
+                yield (f"{name}@{depth}",), 0.0
+        return
+    yield stated, 0.0
+    for place, text in enumerate(stated):
+        measure, name = Measure.parse(text), text.partition("@")[0]
+        near = {measure.cutoff - 1, measure.cutoff + 1} if measure.cutoff else set()
+        for depth in sorted({*DEPTHS, *near} - {measure.cutoff, 0}) if measure.entry.cut else ():
+            yield (*stated[:place], f"{name}@{depth}", *stated[place + 1 :]), ANOTHER_DEPTH
+
+
+def _starts(
+    alternatives: Mapping[str, Sequence[Any]], *, of_letor: bool
+) -> list[tuple[str, Choices]]:
+    """Choices of every tool by its name, the usual tools of such files first."""
+    first = ("letor4", "letor3") if of_letor else (outside_runs.CONVENTIONS,)
+    usual = {field.name: field.default for field in parameters(Measure)} | AROUND
+    starts = []
+    for bundle in dict.fromkeys((*first, DEFAULTS, *BUNDLES)):
+        conventions = BUNDLES[bundle].conventions if bundle in BUNDLES else {}
+        for name, habits in HABITS.get(bundle, ((bundle, {}),)):
+            wanted = {**usual, **conventions, **habits}
+            choices = {
+                dimension: wanted[dimension] if wanted[dimension] in values else values[0]
+                for dimension, values in alternatives.items()
+            }
+            starts.append((name, choices))
+    return starts
+
+
+def _changed(
+    starts: Sequence[tuple[str, Choices]], alternatives: Mapping[str, Sequence[Any]], most: int
+) -> Iterator[tuple[str, tuple[str, ...], Choices]]:
+    """Tool, names of changed choices and all choices, fewest changes first."""
+    for changes in range(most + 1):
+        for (tool, start), changed in product(starts, combinations(alternatives, changes)):
+            others = [[one for one in alternatives[name] if one != start[name]] for name in changed]
+            for values in product(*others):
+                yield tool, changed, start | dict(zip(changed, values, strict=True))
+
+
+def _in_words(name: str, value: Any) -> str:
+    """Changed choice in words.
+
+    >>> _in_words("gain", "exp2"), _in_words("kept", (100, "ties")), _in_words("grades", (2, True))
+    ('gain=exp2', 'first 100 documents', 'grades from 2 on are 1')
+    """
+    if name == "kept":
+        depth, order = value
+        return f"first {depth} {'lines' if order == 'line' else 'documents'}"
+    if name == "grades":
+        lowest, binary = value
+        return f"grades from {lowest} on are 1" if binary else f"grades below {lowest} are 0"
+    words = {"judged": "missing topics count 0", "answered": "missing topics left out"}
+    words |= {"queries": "mean of queries", "folds": "mean of folds"}
+    return words[value] if name in AROUND else f"{name}={value}"
+
+
+def _choices(folds: Sequence[JudgedRun]) -> dict[str, tuple[Any, ...]]:
+    """Values of every choice that a run leaves open; others have no effect on it."""
+    grades = {int(one) for fold in folds for one in np.unique(fold.dataset.labels) if one > 0}
+    highest, levels = max(grades, default=1), tuple(sorted(grades))[:MOST_GRADES] or (1,)
+    choices: dict[str, tuple[Any, ...]] = {
+        field.name: tuple(field.choices) for field in parameters(Measure) if field.choices
+    }
+    choices["empty"] = ("zero", "one", "skip")  # NaN is no published number
+    if not all(_has_ids(fold.dataset) for fold in folds):
+        choices["ties"] = ("averaged", "row")
+    if highest > LARGEST_SUM:
+        choices["gain"] = ("linear",)
+    choices |= {
+        "relevant": levels,
+        "top_grade": tuple(sorted({highest, max(highest, Measure("ERR").top_grade)})),
+        "p": PERSISTENCES,
+    }
+    lengths = np.concatenate([fold.lists.lengths for fold in folds])
+    tied = {depth for fold in folds for depth in _tied_at(fold)}
+    choices["kept"] = tuple(
+        (depth, order)
+        for depth in range(1, max(KEPT) + 1)
+        for order in ("ties", "line")
+        if depth < lengths.max(initial=0) and (order == "ties" or depth in tied)
+    )
+    if not lengths.all():
+        choices["topics"] = ("judged", "answered")
+    binary, floors = ([(level, one) for level in levels] for one in (True, False))
+    if highest > 1:
+        choices["grades"] = (AROUND["grades"], *binary, *floors[1:])
+    if len(folds) > 1:
+        choices["over"] = ("queries", "folds")
+    return choices
+
+
+def _alternatives(
+    measures: Sequence[Measure], choices: Mapping[str, tuple[Any, ...]]
+) -> dict[str, tuple[Any, ...]]:
+    """Choices that measures have, with those around them."""
+    own = {name for measure in measures for name in measure.entry.conventions} | {*AROUND}
+    if all("relevant" in measure.entry.conventions for measure in measures):
+        own -= {"grades"}  # the threshold says it already
+    cutoffs = [measure.cutoff for measure in measures if measure.cutoff]
+    depths = {depth for depth in (*KEPT, *cutoffs) if depth >= max(cutoffs, default=1)}
+    kept = (cut for cut in choices["kept"] if cut[0] in depths)
+    found = {name: values for name, values in choices.items() if name in own}
+    return found | {"kept": (AROUND["kept"], *kept)}
+
+
+def _tied_at(run: JudgedRun) -> set[int]:
+    """Depths at which a cut would part tied documents."""
+    offsets, scores = run.lists.offsets, run.scores
+    falling = scores[ragged.order_within(offsets, -scores)]
+    parted = np.flatnonzero(falling[1:] == falling[:-1]) + 1
+    return set(ragged.places_of(offsets)[parted].tolist())  # 0 where a list ends: nothing is cut
+
+
+def _has_ids(dataset: RankingDataset) -> bool:
+    try:
+        document_order(dataset)
+    except DataError:
+        return False
+    return True
+
+
+class Means:
+    """Means of conventions; every kernel measures a list once.
+
+    Values are computed without `ties` and `empty`: ties are in the scores, and the value of a query
+    without relevant documents is filled in.
+    """
+
+    def __init__(self, folds: Sequence[JudgedRun], conventions: Sequence[Convention]) -> None:
+        self._answered = [fold.lists.lengths > 0 for fold in folds]
+        self._values: dict[Any, list[Float32[np.ndarray, " queries"]]] = {}
+        needed: dict[Any, dict[Measure, None]] = defaultdict(dict)
+        for one in conventions:
+            for measure in one.measures:
+                place, kernel = _kernel(measure, one.around)
+                needed[place][kernel] = None
+        orders = [
+            {ties: _ordered(fold, ties) for ties in {"row"} | {ties for ties, *_ in needed}}
+            for fold in folds
+        ]
+        for place, kernels in needed.items():
+            pairs = zip(folds, orders, strict=True)
+            of_folds = [_evaluate([*kernels], fold, by, *place) for fold, by in pairs]
+            for at, kernel in enumerate(kernels):
+                self._values[place, kernel] = [values[at] for values in of_folds]
+        self._means: dict[Any, float] = {}
+
+    def of(self, convention: Convention, cells: Sequence[PublishedCell]) -> Convention:
+        """The convention with its means."""
+        means = [self._mean(measure, convention.around) for measure in convention.measures]
+        pairs = list(zip(means, cells, strict=True))
+        # A number above 1 of a mean below it is in percent
+        scaled = [mean * (100 if cell.value > 1 >= abs(mean) else 1) for mean, cell in pairs]
+        digits = [cell.matches(mean) for mean, cell in zip(scaled, cells, strict=True)]
+        return convention._replace(means=tuple(scaled), digits=tuple(digits))
+
+    def _mean(self, measure: Measure, around: Choices) -> float:
+        key = (measure, *around.values())
+        if key not in self._means:
+            filled = self._values[_kernel(measure, around)]
+            if "empty" in measure.entry.conventions:
+                filled = [convert_empty(one, np.isnan(one), measure.empty) for one in filled]
+            if around["topics"] == "answered":
+                filled = [one[own] for one, own in zip(filled, self._answered, strict=True)]
+            pooled = filled if around["over"] == "folds" else [np.concatenate(filled)]
+            self._means[key] = float(np.mean([mean_of(measure, values) for values in pooled]))
+        return self._means[key]
+
+
+def _kernel(measure: Measure, around: Choices) -> tuple[Any, Measure]:
+    """Place of a measure's values, and the measure that has them."""
+    return (measure.ties, around["kept"], around["grades"]), _plain(measure)
+
+
+@cache
+def _plain(measure: Measure) -> Measure:
+    return measure.under(ties="averaged", empty="skip")
+
+
+def _ordered(run: JudgedRun, ties: str) -> Float32[np.ndarray, " candidates"]:
+    """Scores that order ties; equal ones are left only if ties are averaged."""
+    if ties == "averaged":
+        return as_ranked(run.lists, run.scores)
+    lines = np.arange(len(run.scores))
+    order = lines if ties == "row" else document_order(run.dataset).places[run.lists.rows]
+    return in_order(run.lists, run.scores, order)
+
+
+def _evaluate(  # noqa: PLR0913, PLR0917 (a place, as `_kernel` has it)
+    measures: Sequence[Measure],
+    run: JudgedRun,
+    orders: Mapping[str, Float32[np.ndarray, " candidates"]],
+    ties: str,
+    kept: Any,
+    grades: Any,
+) -> Float32[np.ndarray, "measures queries"]:
+    """Values of every query; `orders` are the scores by treatment of ties."""
+    dataset, lists, scores = run.dataset, run.lists, orders[ties]
+    if kept != AROUND["kept"]:
+        depth, order = kept
+        by = orders["row" if order == "line" or ties == "averaged" else ties]
+        falling = ragged.order_within(lists.offsets, -by)
+        inside = np.sort(falling[ragged.places_of(lists.offsets) < depth])
+        offsets = ragged.offsets_of(np.minimum(lists.lengths, depth))
+        lists, scores = CandidateLists.unranked(offsets, lists.rows[inside]), scores[inside]
+    if grades != AROUND["grades"]:
+        lowest, binary = grades
+        labels = dataset.labels
+        high = np.float32(1) if binary else labels
+        # Negative grades say that a document is not judged, and stay
+        mapped = np.where(labels >= lowest, high, np.minimum(labels, 0))
+        dataset = replace(dataset, labels=mapped.astype(np.float32), fingerprint="")
+    return evaluate(measures, dataset, lists, scores)
