@@ -6,6 +6,7 @@ Known tools (`BUNDLES`) and the defaults are the starts. Every convention that c
 of one of them is tried; each kernel measures every list once.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -324,7 +325,7 @@ def _measures(cells: Sequence[PublishedCell]) -> Iterator[tuple[tuple[str, ...],
         return
     yield stated, 0.0
     for place, text in enumerate(stated):
-        measure, name = Measure.parse(text), text.partition("@")[0]
+        measure, name = Measure.parse(text), re.sub(r"\s*@.*", "", text)
         near = {measure.cutoff - 1, measure.cutoff + 1} if measure.cutoff else set()
         for depth in sorted({*DEPTHS, *near} - {measure.cutoff, 0}) if measure.entry.cut else ():
             yield (*stated[:place], f"{name}@{depth}", *stated[place + 1 :]), ANOTHER_DEPTH
@@ -521,8 +522,8 @@ def _evaluate(  # noqa: PLR0913, PLR0917 (a place, as `_kernel` has it)
     dataset, lists, scores = run.dataset, run.lists, orders[ties]
     if kept != AROUND["kept"]:
         depth, order = kept
-        by = orders["row" if order == "line" or ties == "averaged" else ties]
-        falling = ragged.order_within(lists.offsets, -by)
+        by = orders["row" if order == "line" else ties]
+        falling = ragged.order_within(lists.offsets, -by)  # averaged ties are cut by line
         inside = np.sort(falling[ragged.places_of(lists.offsets) < depth])
         offsets = ragged.offsets_of(np.minimum(lists.lengths, depth))
         lists, scores = CandidateLists.unranked(offsets, lists.rows[inside]), scores[inside]

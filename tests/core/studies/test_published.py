@@ -15,7 +15,7 @@ from shuffleproof.core.metrics.bundles import BUNDLES
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.parameters import parameters
-from shuffleproof.core.studies.kinds.benchmark.outside_runs import evaluate_run
+from shuffleproof.core.studies.kinds.benchmark.outside_runs import evaluate_run, judge_runs
 from shuffleproof.core.studies.published import (
     AROUND,
     HABITS,
@@ -139,8 +139,18 @@ def test_cut_lists_mapped_grades_and_missing_topics_are_tried():
         found = search([PublishedCell.of(f"{mean:.6f}", text)], [one], of_letor=False)
         assert found.matches, text
         assert around in ", ".join(found.rows[0].changes)
-    assert found.rows[0].tool == "trec_eval"
+    assert (found.rows[0].tool, found.rows[0].cost) == ("trec_eval", 0)
     assert found.rows[0].around["topics"] == "answered"
+
+
+def test_a_cut_by_line_comes_before_ties():
+    scores = {f"d{place:02}": 1.0 for place in range(12)}
+    whole = judge_runs({"1": {"d00": 1}}, {"run": trec.Run("run", {"1": scores})})
+    run = JudgedRun(whole.dataset, whole.lists["run"], whole.scores["run"])
+    # trec_eval ranks the last id first: d00 is the last of the ten lines
+    best = search([PublishedCell.of(".1000", "map")], [run], of_letor=False).rows[0]
+    assert best.matches
+    assert (best.tool, best.changes) == ("trec_eval", ("first 10 lines",))
 
 
 def test_every_declared_convention_is_varied():
