@@ -16,7 +16,6 @@ from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import AnswerError, DataError
 from shuffleproof.core.rankers.base import Input, one_line
 from shuffleproof.core.rankers.outside.audit import join_places
-from shuffleproof.core.rankers.outside.file_ranker import in_single_precision
 from shuffleproof.core.rankers.outside.function_process import (
     Answer,
     FunctionProcess,
@@ -25,7 +24,7 @@ from shuffleproof.core.rankers.outside.function_process import (
     map_calls,
     seconds_allowed,
 )
-from shuffleproof.core.rankers.outside.returned import USABLE, is_score
+from shuffleproof.core.rankers.outside.returned import USABLE, in_single_precision, is_score
 from shuffleproof.core.rankers.outside.signature import EXTRA, CallSignature
 from shuffleproof.core.words import counted
 

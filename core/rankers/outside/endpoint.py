@@ -19,8 +19,8 @@ from shuffleproof.core.rankers.base import Input, one_line
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.outside.apis import Target, slide
 from shuffleproof.core.rankers.outside.callable_ranker import LACKING
-from shuffleproof.core.rankers.outside.file_ranker import in_single_precision
 from shuffleproof.core.rankers.outside.function_process import count_allowed, jobs_allowed
+from shuffleproof.core.rankers.outside.returned import in_single_precision
 from shuffleproof.core.rerank.calls import Rating
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.words import counted

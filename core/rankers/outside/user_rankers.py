@@ -47,7 +47,6 @@ from shuffleproof.core.rankers.outside.columns import (
     ModelError,
     match_columns,
 )
-from shuffleproof.core.rankers.outside.file_ranker import in_single_precision
 from shuffleproof.core.rankers.outside.function_process import Answer, Outcome, calls_of, make_calls
 from shuffleproof.core.rankers.outside.model_files import (
     best_rounds,
@@ -62,6 +61,7 @@ from shuffleproof.core.rankers.outside.returned import (
     UnusableError,
     answer_error,
     call,
+    in_single_precision,
     is_score,
     numbers,
 )
