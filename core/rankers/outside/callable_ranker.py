@@ -1,30 +1,29 @@
 """Functions that score lists: one list at a time, or several with a mask."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float, Int64
+from jaxtyping import Float, Float64, Int64
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
-from shuffleproof.core.errors import AnswerError, DataError
+from shuffleproof.core.errors import DataError, ShuffleproofError
 from shuffleproof.core.rankers.base import Input, one_line
 from shuffleproof.core.rankers.outside.audit import join_places
 from shuffleproof.core.rankers.outside.function_process import (
-    Answer,
+    Caller,
     FunctionProcess,
-    Outcome,
     jobs_allowed,
     map_calls,
     seconds_allowed,
 )
-from shuffleproof.core.rankers.outside.returned import USABLE, in_single_precision, is_score
+from shuffleproof.core.rankers.outside.returned import in_single_precision
 from shuffleproof.core.rankers.outside.signature import EXTRA, CallSignature
 from shuffleproof.core.words import counted
 
@@ -46,9 +45,6 @@ EVERYTHING: frozenset[Input] = frozenset({"features", "order", "ranks", "neighbo
 MOST_SLOTS = 1 << 14
 """Documents of the calls that a process is sent together."""
 
-Scores = Callable[[np.ndarray, Mapping[str, Any], Callable[[int], str]], Answer]
-"""The scores of some calls: see `FunctionProcess.scores`."""
-
 
 def reads_of(inputs: Sequence[str]) -> frozenset[Input]:
     """Everything, and of what names documents and queries what a function takes."""
@@ -60,11 +56,12 @@ def score_lists(  # noqa: PLR0913, PLR0917 (the lists, the function, and how it 
     signature: CallSignature,
     dataset: RankingDataset,
     lists: CandidateLists,
-    make_all: Callable[[int, Callable[[Scores, Sequence[int]], Outcome]], None],
+    callers: Sequence[Caller],
     features: Callable[[np.ndarray], np.ndarray],
     *,
     padding: bool = False,
-) -> Float[np.ndarray, " candidates"]:
+    stop: Callable[[], None] = lambda: None,
+) -> Float64[np.ndarray, " candidates"]:
     """The scores of a function, by one call a list, or for lists of one length where it has a mask.
 
     Args:
@@ -72,22 +69,21 @@ def score_lists(  # noqa: PLR0913, PLR0917 (the lists, the function, and how it 
         signature: what the function takes.
         dataset: of the lists.
         lists: to be scored.
-        make_all: makes this number of calls, through a function that makes the first ones of
-            some calls by means of `Scores`.
+        callers: of the function.
         features: of rows.
         padding: lists of any lengths are given together, the shorter ones and the longest padded.
+        stop: ends the calls that are under way.
 
     Raises:
         DataError: the function failed, or did not return one score a document (−∞: last).
     """
     scores = np.empty(len(lists.rows), dtype=np.float64)
-
     columns = _text_columns(name, signature, dataset)
     query_texts = columns.pop("query_text", None)
     lengths, offsets = lists.lengths, lists.offsets
     groups = [*_groups(lists, masked="mask" in signature.inputs, padding=padding)]
 
-    def make(ask: Scores, calls: Sequence[int]) -> Outcome:
+    def make(caller: Caller, calls: Sequence[int]) -> tuple[int, ShuffleproofError | None]:
         chosen = [groups[at] for at in calls]
         sizes = np.array([len(group) for group in chosen])
         longest = np.array([lengths[group].max() for group in chosen]) + PADDED * padding
@@ -120,20 +116,12 @@ def score_lists(  # noqa: PLR0913, PLR0917 (the lists, the function, and how it 
             begin = int(sizes[:call].sum())
             return f"{name}, {_queries(names[begin : begin + int(sizes[call])])}"
 
-        answer, done, error = ask(np.stack([sizes, longest], axis=1), values, where)
+        answer, done, error = caller(np.stack([sizes, longest], axis=1), values, where)
         known = slice(len(answer))
-        wrong = np.flatnonzero(~is_score(answer) & mask[known])
-        if len(wrong):
-            place = int(wrong[0])
-            index = int(np.searchsorted(bounds, place, "right")) - 1
-            docs = bounds[index + 1] - bounds[index]
-            finding = f"it returned {answer[place]} for document {places[place] + 1} of {docs}"
-            error = AnswerError(f"{name}, query {names[index]}", finding, USABLE, "not-finite")
-            done = int(np.searchsorted(np.cumsum(sizes), index, "right"))
         scores[slots[known][mask[known]]] = answer[mask[known]]
         return done, error
 
-    make_all(len(groups), make)
+    map_calls(callers, len(groups), make, stop)
     return scores
 
 
@@ -265,15 +253,16 @@ class CallableRanker:
             DataError: the function failed, crashed, hung, or returned something other than one
                 score a document. −∞ means last.
         """
-
-        def make_all(count: int, make: Callable[[Scores, Sequence[int]], Outcome]) -> None:
-            map_calls(self.processes, count, lambda process, calls: make(process.scores, calls))
-
+        callers = [process.scores for process in self.processes]
         scores = score_lists(
-            self.name, self.signature, dataset, lists, make_all, dataset.features.__getitem__,
-            padding=self.padding,
+            self.name, self.signature, dataset, lists, callers, dataset.features.__getitem__,
+            padding=self.padding, stop=self._stop,
         )  # fmt: skip
         return scores if self.as_returned else in_single_precision(lists.offsets, scores)
+
+    def _stop(self) -> None:
+        for process in self.processes:
+            process.end()
 
     def save(self, directory: Path) -> None:
         """A callable cannot be stored; it is named again each time.

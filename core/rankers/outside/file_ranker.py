@@ -33,7 +33,7 @@ from shuffleproof.core.numerals import number
 from shuffleproof.core.rankers.base import Input, one_line
 from shuffleproof.core.rankers.name import SCORES, RankerName
 from shuffleproof.core.rankers.outside.columns import RULES
-from shuffleproof.core.rankers.outside.returned import LARGEST, in_single_precision
+from shuffleproof.core.rankers.outside.returned import LARGEST, fault_of, in_single_precision
 from shuffleproof.core.words import counted
 
 FAMILY, HEAD, SAVED_SCORES, SAVED_MODEL = "outside", "ranker.json", "scores.npy", "model"
@@ -90,8 +90,8 @@ class FileScores:
             documents = counted(dataset.documents, "document")
             finding = f"{counted(len(scores), 'score')} where the part has {documents}"
             remedy = "Give one score a line, in the order of the rows."
-            sizes = ((len(scores),), (dataset.documents,))
-            raise AnswerError.of_shape(str(path), finding, remedy, sizes)
+            fault = fault_of((len(scores),), (dataset.documents,))
+            raise AnswerError(str(path), finding, remedy, fault)
         source = _digest(path)
         if dataset.source_rows is not None:
             # The data set is sorted by query; the file of scores has the order of its source

@@ -82,15 +82,23 @@ class UnusableError(Exception):
     Attributes:
         finding: description.
         remedy: what to do.
-        shape: of an array of numbers, where it is another than is due.
-        expected: the shape that is due.
+        fault: as of `AnswerError`.
     """
 
-    def __init__(self, finding: str, remedy: str = "", shape: tuple[int, ...] = ()) -> None:
-        """Both in words."""
-        self.finding, self.remedy, self.shape = finding, remedy, shape
-        self.expected: tuple[int, ...] = ()
+    def __init__(self, finding: str, remedy: str, fault: str = "no-scores") -> None:
+        self.finding, self.remedy, self.fault = finding, remedy, fault
         super().__init__(finding)
+
+    def at(self, place: str) -> AnswerError:
+        """The error of a call at a place: the ranker and the query."""
+        return AnswerError(place, f"it returned {self.finding}", self.remedy, self.fault)
+
+
+def fault_of(got: tuple[int, ...], due: tuple[int, ...]) -> str:
+    """The fault of an answer of another shape; see `AnswerError`."""
+    if len(got) == len(due) == 1 and got != due:
+        return "dropped-documents" if got < due else "added-documents"
+    return "no-scores"
 
 
 def numbers(answer: Any, expected: tuple[int, ...]) -> np.ndarray:
@@ -106,7 +114,7 @@ def numbers(answer: Any, expected: tuple[int, ...]) -> np.ndarray:
         UnusableError: it holds no such scores.
 
     >>> numbers([[1], [2]], (2,)).tolist()
-    [1, 2]
+    [1.0, 2.0]
     """
     if inspect.iscoroutine(answer):
         answer.close()  # else Python warns that it was never awaited
@@ -140,8 +148,12 @@ def numbers(answer: Any, expected: tuple[int, ...]) -> np.ndarray:
     is_real = np.issubdtype(scores.dtype, np.integer) or np.issubdtype(scores.dtype, np.floating)
     if scores.shape != expected or not is_real:
         kind = KINDS.get(scores.dtype.kind, str(scores.dtype))
-        raise UnusableError(f"{kind} of shape {scores.shape}", shape=scores.shape)
-    return scores
+        due = " x ".join(map(str, expected))
+        remedy = f"Expected {due} numbers: {OF_LISTS if len(expected) > 1 else SIGNATURE}."
+        fault = fault_of(scores.shape, expected)
+        raise UnusableError(f"{kind} of shape {scores.shape}", remedy, fault)
+    # Float64, as order and ties are those of the numbers that were returned
+    return scores.astype(np.float64)
 
 
 def _check_order(answer: Any) -> None:
@@ -159,7 +171,7 @@ def _check_order(answer: Any) -> None:
 
 def call(
     function: Callable[..., Any], signature: CallSignature, inputs: Mapping[str, Any]
-) -> np.ndarray:
+) -> Float64[np.ndarray, " slots"]:
     """The scores that a function returns of several lists, or of one where it takes no mask.
 
     Args:
@@ -168,24 +180,33 @@ def call(
         inputs: by name, with an axis of lists in front.
 
     Raises:
-        UnusableError: it returned something else.
+        UnusableError: it returned something else, or what is no score of a document.
     """
     shape = inputs["features"].shape[:2]
+    mask = inputs.get("mask", np.ones(shape, dtype=bool))
     if "mask" in signature.inputs:
-        inputs = {"mask": np.ones(shape, dtype=bool), **inputs}
+        inputs = {**inputs, "mask": mask}
     else:
         inputs, shape = {name: value[0] for name, value in inputs.items()}, shape[1:]
-    try:
-        return numbers(signature.call(function, inputs), shape)
-    except UnusableError as error:
-        error.expected = shape
-        raise
+    scores = numbers(signature.call(function, inputs), shape).ravel()
+    check_scores(scores, mask.ravel(), shape[-1])
+    return scores
 
 
-def answer_error(
-    where: str, finding: str, remedy: str, shapes: tuple[tuple[int, ...], tuple[int, ...]]
-) -> AnswerError:
-    """The error for an answer without scores: where, its words, its shape and the due one."""
-    expected = " x ".join(map(str, shapes[1]))
-    due = remedy or f"Expected {expected} numbers: {OF_LISTS if ' x ' in expected else SIGNATURE}."
-    return AnswerError.of_shape(where, f"it returned {finding}", due, shapes)
+def check_scores(scores: np.ndarray, mask: np.ndarray, documents: int) -> None:
+    """Refuse values of documents that are no scores.
+
+    Args:
+        scores: of one list, or of several one after the other.
+        mask: True for documents.
+        documents: of each list.
+
+    Raises:
+        UnusableError: a document has none.
+    """
+    wrong = np.flatnonzero(~is_score(scores) & mask)
+    if len(wrong):
+        at, document = divmod(int(wrong[0]), documents)
+        place = f"document {document + 1} of {documents}"
+        place += f" in list {at + 1}" if len(scores) > documents else ""
+        raise UnusableError(f"{scores[wrong[0]]} for {place}", USABLE, "not-finite")

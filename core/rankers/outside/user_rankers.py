@@ -9,7 +9,7 @@ size; the result is stored if the class has `save` and `load`, else it lives wit
 import copy
 import inspect
 import json
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,6 @@ from shuffleproof.core import user_code
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import (
-    AnswerError,
     ArtefactError,
     DataError,
     ParameterError,
@@ -37,7 +36,6 @@ from shuffleproof.core.rankers.name import LIGHTGBM, OBJECT, XGBOOST, Kind, Rank
 from shuffleproof.core.rankers.outside.callable_ranker import (
     EVERYTHING,
     CallableRanker,
-    Scores,
     reads_of,
     score_lists,
 )
@@ -47,7 +45,7 @@ from shuffleproof.core.rankers.outside.columns import (
     ModelError,
     match_columns,
 )
-from shuffleproof.core.rankers.outside.function_process import Answer, Outcome, calls_of, make_calls
+from shuffleproof.core.rankers.outside.function_process import calls_here
 from shuffleproof.core.rankers.outside.model_files import (
     best_rounds,
     lightgbm_columns,
@@ -57,12 +55,9 @@ from shuffleproof.core.rankers.outside.model_files import (
     xgboost_columns,
 )
 from shuffleproof.core.rankers.outside.returned import (
-    USABLE,
     UnusableError,
-    answer_error,
-    call,
+    check_scores,
     in_single_precision,
-    is_score,
     numbers,
 )
 from shuffleproof.core.rankers.outside.signature import SIGNATURE, CallSignature, call_signature
@@ -397,51 +392,15 @@ class UserRanker:
         if form is None:
             answer = self.thing.score(dataset, lists)
             try:
-                scores = numbers(answer, (len(lists.rows),)).astype(np.float64)
+                scores = numbers(answer, (len(lists.rows),))
+                check_scores(scores, np.ones(len(scores), dtype=bool), len(scores))
             except UnusableError as error:
-                shapes = error.shape, (len(lists.rows),)
-                raise answer_error(self.name, error.finding, error.remedy, shapes) from error
-            wrong = np.flatnonzero(~is_score(scores))
-            if len(wrong):
-                finding = f"it returned {scores[wrong[0]]} for document {wrong[0] + 1}"
-                raise AnswerError(self.name, f"{finding} of {len(scores)}", USABLE, "not-finite")
+                raise error.at(self.name) from error
         else:
-
-            def make_all(count: int, make: Callable[[Scores, Sequence[int]], Outcome]) -> None:
-                found = make_calls(range(count), partial(make, partial(self._answers, form)))
-                if found is not None:
-                    raise found[1]
-
             features = model_features(self.thing, dataset, self.columns, self.name)
-            scores = score_lists(self.name, form.signature, dataset, lists, make_all, features)
+            callers = [calls_here(*form)]
+            scores = score_lists(self.name, form.signature, dataset, lists, callers, features)
         return scores if self.as_returned else in_single_precision(lists.offsets, scores)
-
-    def _answers(
-        self,
-        form: ScoringForm,
-        shapes: np.ndarray,
-        inputs: Mapping[str, Any],
-        where: Callable[[int], str],
-    ) -> Answer:
-        """Scores of calls up to the first one with scores that are not finite."""
-        scores = [np.zeros(0)]
-        for at, values in enumerate(calls_of(shapes, inputs)):
-            scores.append(self._answer(form, values, where(at)).astype(np.float64).ravel())
-            if not np.isfinite(scores[-1]).all():
-                break
-        return np.concatenate(scores), len(scores) - 1, None
-
-    def _answer(self, form: ScoringForm, inputs: Mapping[str, Any], where: str) -> np.ndarray:
-        try:
-            return call(form.function, form.signature, inputs)
-        except UnusableError as error:
-            shapes = error.shape, error.expected
-            raise answer_error(where, error.finding, error.remedy, shapes) from error
-        except Exception as error:  # whatever a user's function does
-            # Raised by the call itself and not inside the function: its signature is wrong
-            is_call = isinstance(error, TypeError) and not user_code.user_line(error)
-            remedy = f"It is called as {SIGNATURE}." if is_call else "Correct it."
-            raise DataError(where, f"it failed: {user_code.failure(error)}", remedy) from error
 
     def save(self, directory: Path) -> None:
         """Write what its class's `load` reads, and by which name it is registered.

@@ -203,7 +203,7 @@ def test_one_process_answers_every_call_in_the_order_of_the_lists_and_is_not_thi
         ("crashes", r"query \S+: it crashed with SIGSEGV \(mine.py:LINE in crashes\). Correct it."),
         ("flat", r"it returned float32 of shape \(10,\). Expected 64 x 10 numbers"),
         ("within", r"failed: TypeError: alone\(\).*LINE in within\). Correct it."),
-        ("unknown", r"query \S+: it returned nan for document 5 of 10. Expected finite"),
+        ("unknown", r"queries .*: it returned nan for document 5 of 10 in list 2. Expected finite"),
         ("huge", r"query \S+: it returned 1e\+300 for document 1 of"),
     ],
 )  # fmt: skip
