@@ -78,6 +78,11 @@ class Design:
             inputs += [Input(f"{side} {number}") for number in numbers for side in (SET_A, SET_B)]
         return inputs + [Input(f"{TOP} {depth}") for depth in self.depths if depth < documents]
 
+    def lengths(self, documents: int) -> list[int]:
+        """Number of documents in each input of a list."""
+        names = [str(place) for place in range(documents)]
+        return [len(self.documents(one, "", names, {})) for one in self.inputs(documents)]
+
     def documents(
         self, given: Input, query: str, ranking: Sequence[str], grades: Mapping[str, float]
     ) -> Ranking:

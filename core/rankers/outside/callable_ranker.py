@@ -34,9 +34,9 @@ PADDED = 3
 """Slots of padding behind the longest list of a call, where padding is looked at."""
 
 LACKING = {
-    "query_text": "Bring them (`ingest … --query-texts FILE`), or give `query_text` a default.",
-    "documents": "Name documents in the LETOR text (# docid = …), or give `documents` a default.",
-    "texts": "Bring them (`ingest … --texts FILE`), or give `texts` a default.",
+    "query_text": "Bring them: `ingest … --query-texts FILE`.",
+    "documents": "Name documents in the LETOR text: # docid = …",
+    "texts": "Bring them: `ingest … --texts FILE`.",
 }
 """What to do where a function needs what the data set has not."""
 
@@ -78,7 +78,7 @@ def score_lists(  # noqa: PLR0913, PLR0917 (the lists, the function, and how it 
         DataError: the function failed, or did not return one score a document (−∞: last).
     """
     scores = np.empty(len(lists.rows), dtype=np.float64)
-    columns = _text_columns(name, signature, dataset)
+    columns = text_columns(name, signature, dataset)
     query_texts = columns.pop("query_text", None)
     lengths, offsets = lists.lengths, lists.offsets
     groups = [*_groups(lists, masked="mask" in signature.inputs, padding=padding)]
@@ -125,14 +125,14 @@ def score_lists(  # noqa: PLR0913, PLR0917 (the lists, the function, and how it 
     return scores
 
 
-def _text_columns(name: str, signature: CallSignature, dataset: RankingDataset) -> dict[str, Any]:
+def text_columns(name: str, signature: CallSignature, dataset: RankingDataset) -> dict[str, Any]:
     """Names and texts that a function takes.
 
     Raises:
         DataError: the data set lacks one that it needs.
     """
     known = {
-        "documents": dataset.doc_ids, "texts": dataset.texts, "query_text": dataset.query_texts,
+        "query_text": dataset.query_texts, "documents": dataset.doc_ids, "texts": dataset.texts,
     }  # fmt: skip
     wanted = {extra: column for extra, column in known.items() if extra in signature.inputs}
     for extra, column in wanted.items():
@@ -270,11 +270,12 @@ class CallableRanker:
         Raises:
             DataError: always.
         """
-        raise DataError(
-            str(directory),
-            f"{self.name} is a function",
-            "Name it again each time: functions are not stored.",
-        )
+        raise not_stored(directory, f"{self.name} is a function")
+
+
+def not_stored(directory: Path, finding: str) -> DataError:
+    """The error for a ranker that cannot be stored."""
+    return DataError(str(directory), finding, "Name it again each time: it is not stored.")
 
 
 def digest_of_texts(reads: frozenset[Input], dataset: RankingDataset) -> tuple[str, ...]:

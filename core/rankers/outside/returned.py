@@ -1,8 +1,6 @@
 """Answers of functions: checked arrays of real numbers, or a description of the problem."""
 
-import inspect
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,27 +9,6 @@ from jaxtyping import Float32, Float64, Int64
 from shuffleproof.core.data import ragged
 from shuffleproof.core.errors import AnswerError
 from shuffleproof.core.rankers.outside.signature import OF_LISTS, SIGNATURE, CallSignature
-
-WORDS: tuple[tuple[Any, str, str], ...] = (
-    (type(None), "nothing", "Return the scores."),
-    (AsyncIterator, "an asynchronous generator", "Make it a plain function."),
-    (Iterator, "a generator", "Return a list of them: list(…)."),
-    (Mapping, "a dictionary", "Return the scores alone, in the order of the documents."),
-    (AbstractSet, "a set, which has no order", "Return a list, in the order of the documents."),
-    (str | bytes, "a text", "Return numbers."),
-)
-"""Types that hold no scores, what they are called, and what to do."""
-
-KINDS = {
-    "U": "texts",
-    "S": "texts",
-    "O": "Python objects",
-    "b": "truth values",
-    "M": "dates",
-    "c": "complex numbers",
-}
-"""Kinds of arrays that are no numbers, in words."""
-
 
 LARGEST = float(np.finfo(np.float32).max)
 USABLE = "Expected finite numbers of single precision, or −∞ for documents that come last."
@@ -116,25 +93,9 @@ def numbers(answer: Any, expected: tuple[int, ...]) -> np.ndarray:
     >>> numbers([[1], [2]], (2,)).tolist()
     [1.0, 2.0]
     """
-    if inspect.iscoroutine(answer):
-        answer.close()  # else Python warns that it was never awaited
-        raise UnusableError(
-            "a coroutine, as an async function does",
-            "Make it a plain function that runs it: asyncio.run(…).",
-        )
-    for kind, description, remedy in WORDS:
-        if isinstance(answer, kind):
-            raise UnusableError(description, remedy)
     _check_order(answer)
-    # `np.ma` takes a while to load, and no plain array is masked
-    if (
-        type(answer) is not np.ndarray
-        and np.ma.isMaskedArray(answer)
-        and np.ma.getmaskarray(answer).any()
-    ):
-        masked = int(np.ma.getmaskarray(answer).sum())
-        finding = f"a masked array, {masked} of {answer.size} scores masked"
-        raise UnusableError(finding, "Give them a score: .filled(…).")
+    if type(answer).__name__ == "MaskedArray" and answer.mask.any():
+        raise UnusableError("masked scores", "Give them a score: .filled(…).")
     if hasattr(answer, "detach"):  # a tensor
         answer = answer.detach().cpu()
         # NumPy has no bfloat16
@@ -147,11 +108,14 @@ def numbers(answer: Any, expected: tuple[int, ...]) -> np.ndarray:
         scores = scores[..., 0]
     is_real = np.issubdtype(scores.dtype, np.integer) or np.issubdtype(scores.dtype, np.floating)
     if scores.shape != expected or not is_real:
-        kind = KINDS.get(scores.dtype.kind, str(scores.dtype))
+        # NumPy makes one object of what is no array: nothing, a generator, a dictionary
+        is_other = scores.dtype == object and not scores.shape
+        kind = f"{scores.dtype} of shape {scores.shape}"
+        kind = f"an object of type {type(answer).__name__}" if is_other else kind
         due = " x ".join(map(str, expected))
         remedy = f"Expected {due} numbers: {OF_LISTS if len(expected) > 1 else SIGNATURE}."
         fault = fault_of(scores.shape, expected)
-        raise UnusableError(f"{kind} of shape {scores.shape}", remedy, fault)
+        raise UnusableError(kind, remedy, fault)
     # Float64, as order and ties are those of the numbers that were returned
     return scores.astype(np.float64)
 

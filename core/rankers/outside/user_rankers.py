@@ -36,6 +36,7 @@ from shuffleproof.core.rankers.name import LIGHTGBM, OBJECT, XGBOOST, Kind, Rank
 from shuffleproof.core.rankers.outside.callable_ranker import (
     EVERYTHING,
     CallableRanker,
+    not_stored,
     reads_of,
     score_lists,
 )
@@ -409,8 +410,7 @@ class UserRanker:
             DataError: it cannot be stored.
         """
         if not hasattr(self.thing, "save"):
-            finding = f"{self.name} is an object of this process"
-            raise DataError(str(directory), finding, "Name it again each time: it is not stored.")
+            raise not_stored(directory, f"{self.name} is an object of this process")
         self.thing.save(directory)
         if (directory / FILE).exists():
             raise DataError(self.name, f"its `save` writes {FILE}", "Name that file otherwise.")

@@ -439,7 +439,7 @@ def test_what_the_data_lack_is_told_to_who_needs_it(test):
             nameless,
             r"mine:by_name: it takes documents, and this data set has none. Name",
         ),
-        ("said", test.dataset, r"it takes texts, and this data set has none. Bring them \(`ingest"),
+        ("said", test.dataset, r"it takes texts, and this data set has none. Bring them: `ingest"),
     ):
         with pytest.raises(DataError, match=words):
             CallableRanker.from_name(f"mine:{name}").score(dataset, test.lists)
@@ -510,10 +510,6 @@ def test_jobs_are_a_whole_number(monkeypatch):
             function_process.jobs_allowed()
 
 
-async def waits():
-    return [1.0, 2.0]
-
-
 def returned():
     """What functions return for two documents, and what becomes of it."""
     import pandas as pd
@@ -531,20 +527,16 @@ def returned():
         "a Series by name": (series.set_axis(["b", "a"]), None),
         "a column of a frame": (series.to_frame(), None),
         "a sorted Series": (pd.Series([2.0, 1.0]).sort_values(), "a Series whose index says anoth"),
-        "masked": (masked, r"a masked array, 1 of 2 scores masked: .*\.filled"),
+        "masked": (masked, r"masked scores: .*\.filled"),
         "none at all": ([], r"float64 of shape \(0,\)"),
         "rows of unlike lengths": ([[1.0, 2.0], 3.0], "rows of unlike lengths: Return one number"),
         "one number": (1.0, r"float64 of shape \(\)"),
-        "texts": (["1", "2"], r"texts of shape \(2,\)"),
-        "a text": ("12", "a text: Return numbers"),
-        "truth": ([True, False], "truth values of shape"),
-        "complex": ([1j, 2], "complex numbers of shape"),
-        "None": (None, "nothing: Return the scores"),
-        "a None inside": ([1.0, None], "Python objects of shape"),
-        "a generator": ((one for one in (1, 2)), r"a generator: Return a list of them"),
-        "a dictionary": ({"a": 1, "b": 2}, "a dictionary: Return the scores alone"),
-        "a set": ({1, 2}, "a set, which has no order"),
-        "an async function": (waits(), "a coroutine, as an async function does: Make it a plain"),
+        "texts": (["1", "2"], r"<U1 of shape \(2,\)"),
+        "truth": ([True, False], "bool of shape"),
+        "None": (None, "NoneType: Expected 2 numbers"),
+        "a None inside": ([1.0, None], "object of shape"),
+        "a generator": ((one for one in (1, 2)), "generator: Expected 2 numbers"),
+        "a dictionary": ({"a": 1, "b": 2}, "dict: Expected 2 numbers"),
     }  # fmt: skip
 
 

@@ -123,7 +123,7 @@ def failing(features, ranks):
 
 @pytest.mark.parametrize(("function", "message"), [
     (failing, r"failed: ZeroDivisionError: .*test_user_rankers.py:\d+ in failing\). Correct it"),
-    (lambda _: None, "it returned nothing. Return the scores"),
+    (lambda _: None, "it returned an object of type NoneType. Expected"),
     (lambda features: np.full(len(features), np.nan), "it returned nan for document 1"),
 ])  # fmt: skip
 def test_errors_name_the_query_and_the_line(function, message):

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from threading import Semaphore
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -114,14 +114,21 @@ def _cost(plan: Plan, rankers: Mapping[str, Any], base: JudgedLists) -> dict[str
     letters = 0
     for label, ranker in rankers.items():
         if isinstance(ranker, EndpointRanker):
-            calls[label] = 0
-            for query, texts in ranker.inputs(base.dataset, base.lists):
-                lengths = lengths_of(plan.design, len(texts))
-                calls[label] += len(ranker.windows(lengths))
-                mean = sum(map(len, texts)) / max(len(texts), 1)
-                letters += ranker.letters(len(query), mean, lengths)
+            calls[label] = int(_calls_of(ranker, plan.design, base).sum())
+            letters += sum(
+                ranker.letters(query, texts, plan.design.lengths(len(texts)))
+                for query, texts in ranker.inputs(base.dataset, base.lists)
+            )
     tokens = letters // 4
     return {"calls": calls, "tokens": tokens, "price": plan.price(sum(calls.values()), tokens)}
+
+
+def _calls_of(ranker: Any, design: Design, base: JudgedLists) -> np.ndarray:
+    """Calls that each list takes; none of rankers that are no endpoint."""
+    if not isinstance(ranker, EndpointRanker):
+        return np.zeros(len(base.lists), dtype=np.int64)
+    sizes = base.lists.lengths.tolist()
+    return np.array([len(ranker.windows(design.lengths(size))) for size in sizes])
 
 
 def _within_calls(base: JudgedLists, rankers: Mapping[str, Any], plan: Plan) -> JudgedLists:
@@ -131,23 +138,15 @@ def _within_calls(base: JudgedLists, rankers: Mapping[str, Any], plan: Plan) -> 
         DataError: they are not enough for three queries.
     """
     allowed = calls_allowed()
-    endpoints = [ranker for ranker in rankers.values() if isinstance(ranker, EndpointRanker)]
-    if allowed is None or not endpoints:
+    needed = np.cumsum(sum(_calls_of(ranker, plan.design, base) for ranker in rankers.values()))
+    if allowed is None or needed[-1] <= allowed:
         return base
-    lengths = [lengths_of(plan.design, length) for length in base.lists.lengths.tolist()]
-    needed = np.cumsum([sum(len(ranker.windows(one)) for ranker in endpoints) for one in lengths])
     count = int((needed <= allowed).sum())
     if count < min(3, len(base.lists)):
         remedy = "Allow more, or take fewer --orders, --sets or --depth."
         finding = f"{allowed:,} calls are not enough: three queries take {needed[:3][-1]:,}"
         raise DataError("the reranker", finding, remedy)
     return JudgedLists(base.dataset, base.lists.select(np.arange(count)))
-
-
-def lengths_of(design: Design, documents: int) -> list[int]:
-    """Number of documents in each input of a list."""
-    names = [str(place) for place in range(documents)]
-    return [len(design.documents(one, "", names, {})) for one in design.inputs(documents)]
 
 
 def _lists_of(base: JudgedLists) -> Reranks:
@@ -163,8 +162,7 @@ def _lists_of(base: JudgedLists) -> Reranks:
     return Reranks((), {INITIAL: stage}, grades)
 
 
-@dataclass(frozen=True)
-class Trial:
+class Trial(NamedTuple):
     """One list to show: its input, its query and its documents."""
 
     given: Input
