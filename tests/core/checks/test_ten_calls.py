@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from shuffleproof.core.checks import call_faults, selftest, ten_calls
+from shuffleproof.core.checks import selftest, ten_calls
 from shuffleproof.core.checks.ten_calls import MOST_CALLS, examine_endpoint
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.layout import SAMPLE_TEXTS
@@ -165,7 +165,7 @@ def test_certificates_and_studies_state_faults_of_answers(tmp_path, capsys):
 def test_the_selftest_passes_and_notices_a_blind_instrument(monkeypatch, capsys):
     assert main(["selftest"]) == 0
     assert "43 of 43 verdicts are as expected" in capsys.readouterr().out
-    monkeypatch.setattr(call_faults, "_changes", lambda _: [])
+    monkeypatch.setattr(ten_calls, "_changes", lambda _: [])
     assert main(["selftest", "--json"]) == 3
     rows = json.loads(capsys.readouterr().out)["rows"]
     wrong = {row["kind"] for row in rows if not row["passed"]}
