@@ -33,14 +33,10 @@ UNUSED = ("dask", "graphviz", "matplotlib", "pandas", "pyarrow", "sklearn")
 BEGINNINGS = (
     (rb"$", "empty"),
     (rb"\x80[\x02-\x05]", "a pickle"),
-    (rb'booster\[|\{"name"|\[\s*\{\s*"nodeid"', "a dump, as dump_model writes"),
-    (rb"tree\s", "LightGBM's text"),
-    (rb"CBM1", "CatBoost's binary format"),
-    (rb"##|<ensemble|[01]:", "RankLib's text"),
     (rb"x[\x01\x5e\x9c\xda]|\x1f\x8b|BZh|\xfd7zXZ", "compressed, as joblib does"),
-    (rb'\{"learner"|\{L', "XGBoost's JSON"),
+    (rb'booster\[|\{"name"|\[\s*\{\s*"nodeid"', "a dump, as dump_model writes"),
 )
-"""Beginnings of files, and their kinds."""
+"""Beginnings of files that no library reads, and their kinds."""
 
 MOST_DIGITS = 9  # of the number of a round
 HEAD = 1 << 10  # bytes that show the format of a file
@@ -238,16 +234,11 @@ def _unreadable(kind: str, path: Path, error: Exception) -> ModelError:
     library = LIBRARIES[kind]
     with path.open("rb") as file:
         head = file.read(HEAD).lstrip()
-    beginning = next((found for begins, found in BEGINNINGS if re.match(begins, head)), "")
-    finding, remedy = f"it is {beginning or f'no model of {library.name}'}", library.saved
-    if beginning.startswith(library.name):
-        finding = "it is damaged, cut short, or of a newer version"
-    for other, its in LIBRARIES.items():
-        if other != kind and beginning.startswith(f"{its.name}'s"):
-            remedy = f"Name it {other}:{path.name}."
+    usual = f"no model of {library.name}, damaged, or of a newer version"
+    found = next((words for begins, words in BEGINNINGS if re.match(begins, head)), usual)
     # Messages do not show where the file lies.
     message = str(error).replace(f"{path.parent}/", "")
-    return ModelError(finding, f"{remedy} {library.words(message)}")
+    return ModelError(f"it is {found}", f"{library.saved} {library.words(message)}")
 
 
 def lightgbm_columns(booster: Any) -> ModelColumns:

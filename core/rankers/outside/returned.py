@@ -153,24 +153,10 @@ def call(
     else:
         inputs, shape = {name: value[0] for name, value in inputs.items()}, shape[1:]
     scores = numbers(signature.call(function, inputs), shape).ravel()
-    check_scores(scores, mask.ravel(), shape[-1])
-    return scores
-
-
-def check_scores(scores: np.ndarray, mask: np.ndarray, documents: int) -> None:
-    """Refuse values of documents that are no scores.
-
-    Args:
-        scores: of one list, or of several one after the other.
-        mask: True for documents.
-        documents: of each list.
-
-    Raises:
-        UnusableError: a document has none.
-    """
-    wrong = np.flatnonzero(~is_score(scores) & mask)
+    wrong = np.flatnonzero(~is_score(scores) & mask.ravel())
     if len(wrong):
-        at, document = divmod(int(wrong[0]), documents)
-        place = f"document {document + 1} of {documents}"
-        place += f" in list {at + 1}" if len(scores) > documents else ""
+        at, document = divmod(int(wrong[0]), shape[-1])
+        place = f"document {document + 1} of {shape[-1]}"
+        place += f" in list {at + 1}" if len(shape) > 1 else ""
         raise UnusableError(f"{scores[wrong[0]]} for {place}", USABLE, "not-finite")
+    return scores

@@ -55,12 +55,7 @@ from shuffleproof.core.rankers.outside.model_files import (
     sklearn_reads_nan,
     xgboost_columns,
 )
-from shuffleproof.core.rankers.outside.returned import (
-    UnusableError,
-    check_scores,
-    in_single_precision,
-    numbers,
-)
+from shuffleproof.core.rankers.outside.returned import in_single_precision
 from shuffleproof.core.rankers.outside.signature import SIGNATURE, CallSignature, call_signature
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.words import counted
@@ -92,15 +87,15 @@ class RegisteredRanker:
         return self.thing(**{**self.parameters, **changes})
 
     @property
-    def takes_seed(self) -> bool:
-        """True if `fit`, or the class, has a parameter `seed`."""
-        return self.seed_of_fit or "seed" in user_code.parameters_of(self.thing)[1]
-
-    @property
     def seed_of_fit(self) -> bool:
         """True if `fit` has a parameter `seed`."""
         fit = getattr(self.thing, "fit", None)
         return fit is not None and "seed" in user_code.parameters_of(fit)[1]
+
+    @property
+    def takes_seed(self) -> bool:
+        """True if `fit`, or the class, has a parameter `seed`."""
+        return self.seed_of_fit or "seed" in user_code.parameters_of(self.thing)[1]
 
     @property
     def is_saved(self) -> bool:
@@ -112,10 +107,9 @@ class RegisteredRanker:
 def ranker(name: str, thing: Any, *, version: str = "1", **parameters: Any) -> str:
     """Register a user's ranker, so that every study accepts it as `python:NAME`.
 
-    Taken are functions `score(features, ranks)` of one list, objects with such a method or with the
-    program's own `score(dataset, lists)`, torch modules, models of LightGBM and XGBoost, and what
-    has `predict`. They are given what their parameters name (`signature.INPUTS`), one list at a
-    time, and score without training.
+    Taken are functions `score(features, ranks)` of one list, objects with such a method, torch
+    modules, models of LightGBM and XGBoost, and what has `predict`. They are given what their
+    parameters name (`signature.INPUTS`), one list at a time, and score without training.
 
     A class with `fit` is trained by studies on each fold, seed and size:
     `fit(train, valid)` gets two `Lists`, and `seed` where it has such a parameter. What was trained
@@ -217,8 +211,8 @@ def _form_of(function: Callable[..., Any]) -> ScoringForm:
         raise UsageError(f"{name} cannot be a ranker: {error}; write {SIGNATURE}") from None
 
 
-def scoring_form(thing: Any) -> ScoringForm | None:
-    """Scoring function of an object; None: it has Shuffleproof's own `score(dataset, lists)`.
+def scoring_form(thing: Any) -> ScoringForm:
+    """Scoring function of an object.
 
     Raises:
         UsageError: it cannot be a ranker.
@@ -230,8 +224,6 @@ def scoring_form(thing: Any) -> ScoringForm | None:
         raise UsageError(f"{name} cannot be a ranker: give {CALLED}")
     if kind.__name__ == "Booster" and package in {LIGHTGBM, XGBOOST}:
         return ScoringForm(_of_booster(thing, package), FEATURES)
-    if score is not None and {"dataset", "lists"} <= set(inspect.signature(score).parameters):
-        return None
     if hasattr(thing, "predict") and (score is None or _of_labels(score)):
         # LightGBM's own models for scikit-learn would take all cores of the machine.
         options = {"num_threads": threads_allowed()} if package == LIGHTGBM else {}
@@ -371,10 +363,7 @@ class UserRanker:
     @property
     def reads(self) -> frozenset[Input]:
         """Everything, and of what names documents and queries what it takes."""
-        score = scoring_form(self.thing)
-        return reads_of(
-            getattr(self.thing, "reads", ()) if score is None else score.signature.inputs
-        )
+        return reads_of(scoring_form(self.thing).signature.inputs)
 
     def fresh_copy(self, threads: int | None = None) -> "UserRanker":
         """One that has seen nothing yet."""
@@ -390,17 +379,9 @@ class UserRanker:
             DataError: it failed, or did not return one score a document (−∞: last).
         """
         form = scoring_form(self.thing)
-        if form is None:
-            answer = self.thing.score(dataset, lists)
-            try:
-                scores = numbers(answer, (len(lists.rows),))
-                check_scores(scores, np.ones(len(scores), dtype=bool), len(scores))
-            except UnusableError as error:
-                raise error.at(self.name) from error
-        else:
-            features = model_features(self.thing, dataset, self.columns, self.name)
-            callers = [calls_here(*form)]
-            scores = score_lists(self.name, form.signature, dataset, lists, callers, features)
+        features = model_features(self.thing, dataset, self.columns, self.name)
+        callers = [calls_here(*form)]
+        scores = score_lists(self.name, form.signature, dataset, lists, callers, features)
         return scores if self.as_returned else in_single_precision(lists.offsets, scores)
 
     def save(self, directory: Path) -> None:

@@ -268,9 +268,8 @@ REFUSED = {
     "a bomb": ("ranklib", text(BOMB), "it declares a document type or entities"),
     "another algorithm": ("ranklib", text("## RankNet\n1 2"), "it is a model of 'RankNet'.*MART"),
     "half": ("ranklib", text(TREES[:200]), "of a newer version. Save it with RankLib"),
-    "without a side": ("ranklib", text(TREES.replace("left", "l")), "it is damaged, cut short"),
+    "without a side": ("ranklib", text(TREES.replace("left", "l")), "it is no model of RankLib, damaged"),
     "words": ("ranklib", text("no model"), "it is no model of RankLib"),
-    "of another": ("catboost", text(TREES), "it is RankLib's text. Name it ranklib:model"),
 }  # fmt: skip
 
 
@@ -292,7 +291,7 @@ def test_garbage_harms_nobody(workbench, tmp_path, kind):
     name = model_files.LIBRARIES[kind].name
     test = workbench.test_lists(2)
     ranker = file_ranker.file_ranker(kind, str(tmp_path / "model"), test.dataset)
-    with pytest.raises(DataError, match=f"^model: it is no model of {name}. Save|Export"):
+    with pytest.raises(DataError, match=f"^model: it is no model of {name}.*Save|Export"):
         ranker.score(test.dataset, test.lists)
 
 
