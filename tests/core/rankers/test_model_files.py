@@ -268,7 +268,7 @@ REFUSED = {
     "a bomb": ("ranklib", text(BOMB), "it declares a document type or entities"),
     "another algorithm": ("ranklib", text("## RankNet\n1 2"), "it is a model of 'RankNet'.*MART"),
     "half": ("ranklib", text(TREES[:200]), "of a newer version. Save it with RankLib"),
-    "without a side": ("ranklib", text(TREES.replace("left", "l")), "it is no model of RankLib, damaged"),
+    "without a side": ("ranklib", text(TREES.replace("left", "l")), "RankLib, damaged"),
     "words": ("ranklib", text("no model"), "it is no model of RankLib"),
 }  # fmt: skip
 
