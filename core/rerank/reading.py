@@ -267,13 +267,7 @@ class Reader:
         request, answer = entry["request"], entry["response"]
         documents = request.get("documents") or request.get("texts") or request.get("input")
         shown = tuple(map(self._document, documents))
-        results, tokens = answer, None
-        if isinstance(answer, Mapping):
-            results = answer.get("results", answer.get("data"))
-            tokens = (answer.get("usage") or {}).get("total_tokens")
-        places = [int(result["index"]) for result in results]
-        scores = [result.get("relevance_score", result.get("score", 0.0)) for result in results]
-        rating = Rating.of(places, len(shown), scores, tokens=tokens)
+        rating = Rating.of_results(answer, len(shown))
         return Call.of_rating(rating, query=str(request["query"]), shown=shown, **group.fields)
 
     def _document(self, document: Any) -> str:
