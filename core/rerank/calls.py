@@ -121,7 +121,7 @@ class Rating:
         return values
 
 
-def is_number(value: Any) -> TypeGuard[float]:
+def is_number(value: Any) -> TypeGuard[int | float]:
     """True of a finite number of JSON."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
@@ -130,7 +130,7 @@ def tokens_of(answer: Any) -> int | None:
     """Tokens that a service says it counted."""
     usage = answer.get("usage") if isinstance(answer, Mapping) else None
     total = usage.get("total_tokens") if isinstance(usage, Mapping) else None
-    return total if isinstance(total, int) and is_number(total) else None
+    return int(total) if is_number(total) else None
 
 
 def as_one_line(answer: Any) -> str:
