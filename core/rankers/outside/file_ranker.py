@@ -26,7 +26,6 @@ from shuffleproof.core.errors import (
     FixedScoresError,
     LetorError,
     UnknownNameError,
-    no_file,
 )
 from shuffleproof.core.execution.worker_process import WorkerError, WorkerProcess
 from shuffleproof.core.numerals import number
@@ -34,6 +33,7 @@ from shuffleproof.core.rankers.base import Input, one_line
 from shuffleproof.core.rankers.name import SCORES, RankerName
 from shuffleproof.core.rankers.outside.columns import RULES
 from shuffleproof.core.rankers.outside.returned import LARGEST, fault_of, in_single_precision
+from shuffleproof.core.store.keys import file_digest
 from shuffleproof.core.words import counted
 
 FAMILY, HEAD, SAVED_SCORES, SAVED_MODEL = "outside", "ranker.json", "scores.npy", "model"
@@ -84,7 +84,8 @@ class FileScores:
         Raises:
             DataError: no file, something that is no finite number, or another number of lines.
         """
-        path = _path_of(file)
+        path = Path(file).expanduser()
+        source = file_digest(path)
         scores = np.fromiter(_numbers(path), dtype=np.float64)
         if len(scores) != dataset.documents:
             documents = counted(dataset.documents, "document")
@@ -92,7 +93,6 @@ class FileScores:
             remedy = "Give one score a line, in the order of the rows."
             fault = fault_of((len(scores),), (dataset.documents,))
             raise AnswerError(str(path), finding, remedy, fault)
-        source = _digest(path)
         if dataset.source_rows is not None:
             # The data set is sorted by query; the file of scores has the order of its source
             scores = scores[dataset.source_rows]
@@ -238,8 +238,8 @@ def file_ranker(
         raise UnknownNameError("rule for columns", columns, RULES)
     if kind == SCORES:
         return FileScores.read(file, dataset)
-    path = _path_of(file)
-    return OutsideModel(f"{kind}:{file}", path.resolve(), _digest(path), columns)
+    path = Path(file).expanduser()
+    return OutsideModel(f"{kind}:{file}", path.resolve(), file_digest(path), columns)
 
 
 def load(directory: Path) -> FileScores | OutsideModel:
@@ -279,18 +279,3 @@ def _score(path: Path, place: int, line: str) -> float:
         remedy = "Scale the scores: rankers answer in single precision, up to 3.4e38."
         raise LetorError(path, place, line, "a score beyond single precision", remedy)
     return value
-
-
-def _path_of(file: str) -> Path:
-    path = Path(file).expanduser()
-    if not path.is_file():
-        raise no_file(path)
-    return path
-
-
-def _digest(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise ArtefactError(str(path), f"cannot be read ({error})", "Check the file.") from error
