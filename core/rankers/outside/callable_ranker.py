@@ -219,11 +219,6 @@ class CallableRanker:
         return cls(target, processes, signature, about["source"])
 
     @property
-    def masked(self) -> bool:
-        """True if it takes several lists at once, with a mask."""
-        return "mask" in self.signature.inputs
-
-    @property
     def reads(self) -> frozenset[Input]:
         """Everything, and of what names documents and queries what it takes."""
         return reads_of(self.signature.inputs)
@@ -242,7 +237,7 @@ class CallableRanker:
 
     def padded(self) -> "CallableRanker | None":
         """The same function, given padded lists; None where it takes no mask, and so none."""
-        return replace(self, padding=True) if self.masked else None
+        return replace(self, padding=True) if "mask" in self.signature.inputs else None
 
     def score(
         self, dataset: RankingDataset, lists: CandidateLists

@@ -14,10 +14,9 @@ from shuffleproof.core.rerank import effects
 from shuffleproof.core.rerank.calls import Call, Ranking, Reranks
 from shuffleproof.core.rerank.design import (
     FIRST,
-    IDEAL,
+    KINDS,
     LONG,
     RANDOM,
-    REVERSED,
     SET_A,
     SET_B,
     TOP,
@@ -29,9 +28,6 @@ from shuffleproof.core.studies.kinds.benchmark.outside_runs import evaluate_run,
 from shuffleproof.core.studies.kinds.rerankers.question import Rerankers
 from shuffleproof.core.studies.result import CALL_SECONDS, StudyResult
 from shuffleproof.core.studies.study import CellResult, DescribedPlan
-
-KINDS = {FIRST, REVERSED, IDEAL, RANDOM, TOP, SET_A, SET_B}
-"""Names of inputs of the design, where recorded answers have the name of a first stage."""
 
 WINDOWS = "first windows of other first stages"
 AVERAGED, RELEVANT = "orders averaged", "first relevant in third"
