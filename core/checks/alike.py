@@ -75,12 +75,6 @@ def compare(
 ) -> Generator[Progress, None, Likeness]:
     """Compare two rankers on some test lists of a workbench; they are trained if need be.
 
-    Args:
-        bench: whose data set the rankers are of.
-        name: of the first ranker, as studies take it.
-        like: of the second one.
-        judged: the lists.
-
     Raises:
         ShuffleproofError: no such ranker, or one that cannot be made or has no scores.
     """

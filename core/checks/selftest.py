@@ -44,11 +44,7 @@ class Check:
 
 
 def selftest(seed: int = 0) -> Generator[Progress, None, list[Check]]:
-    """Run all checks.
-
-    Args:
-        seed: of random orders, of noise and of simulated calls.
-    """
+    """Run all checks."""
     checks: list[Check] = []
     instruments = (_feature_rankers, _rerankers, _effects)
     for done, instrument in enumerate(instruments):

@@ -87,10 +87,6 @@ def ingest(
 def read(groups: Sequence[Group], qrels: Path | None = None) -> tuple[Reranks, list[Any]]:
     """Calls of recorded files, and a row for each file.
 
-    Args:
-        groups: of the files.
-        qrels: judgments.
-
     Raises:
         LetorError, DataError: a file of another format, or without an answer.
     """

@@ -140,12 +140,7 @@ class Target(CheckedParameters):
         }  # fmt: skip
 
     def rating(self, answer: Any, documents: int) -> Rating:
-        """Answer of such a call, read.
-
-        Args:
-            answer: JSON.
-            documents: that were shown.
-        """
+        """Answer of such a call, read."""
         if isinstance(answer, Mapping) and answer.keys() == {"text"}:
             text = as_one_line(answer["text"])
             kind = "a web page" if text.startswith("<") else "text"
@@ -212,12 +207,6 @@ def slide(target: Target, query: str, texts: Sequence[str], ask: Ask) -> Rating:
 
     A window's documents take the order that was answered for them; those without an answer stay
     behind them, in the order shown (RankGPT, Sun et al. 2023, section 3.2).
-
-    Args:
-        target: of a chat.
-        query: its text.
-        texts: of all documents, in the order shown.
-        ask: makes one call.
     """
     starts = target.starts(len(texts))
     if len(starts) == 1:

@@ -274,12 +274,7 @@ def not_stored(directory: Path, finding: str) -> DataError:
 
 
 def digest_of_texts(reads: frozenset[Input], dataset: RankingDataset) -> tuple[str, ...]:
-    """Digest of the texts that a ranker reads: the same documents may have other texts elsewhere.
-
-    Args:
-        reads: of the ranker.
-        dataset: whose texts they are.
-    """
+    """Digest of the texts that a ranker reads; other data may have others of its documents."""
     columns = {"texts": dataset.texts, "query_text": dataset.query_texts}
     read = [column for name, column in columns.items() if name in reads and column is not None]
     if not read:

@@ -77,10 +77,6 @@ class FileScores:
     def read(cls, file: str, dataset: RankingDataset) -> "FileScores":
         """The scores of a file, plain or compressed: a number a line, in the order of the rows.
 
-        Args:
-            file: its path.
-            dataset: the part that they belong to.
-
         Raises:
             DataError: no file, something that is no finite number, or another number of lines.
         """

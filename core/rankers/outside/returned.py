@@ -83,10 +83,6 @@ def numbers(answer: Any, expected: tuple[int, ...]) -> np.ndarray:
 
     Lists, arrays, Torch tensors (also with gradients, on a GPU, in bfloat16) and Series work.
 
-    Args:
-        answer: what it returned.
-        expected: the shape that is due.
-
     Raises:
         UnusableError: it holds no such scores.
 
