@@ -143,7 +143,7 @@ class OutsideModel:
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
     ) -> Float32[np.ndarray, " candidates"]:
-        """Scores by the model, which is asked in the order shown.
+        """Scores by the model, in the order shown.
 
         Raises:
             DataError: the file is no such model, does not fit the features, crashed or hung.
