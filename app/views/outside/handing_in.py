@@ -80,7 +80,7 @@ def spooled(draft: Draft | None, *names: str) -> str:
         ShuffleproofError: files are missing, or the table of jobs cannot be used.
     """
     if draft is None:
-        raise UsageError("choose a file first")
+        raise UsageError("no file: choose one")
     upload = draft.spooled(*names)
     uploads.clear(services.store(), jobs.table())
     return upload

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float, Float64, Int64
 
-from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import DataError, ShuffleproofError
@@ -40,10 +39,10 @@ LACKING = {
 }
 """What to do where a function needs what the data set has not."""
 
-EVERYTHING: frozenset[Input] = frozenset({"features", "order", "ranks", "neighbours"})
-
 MOST_SLOTS = 1 << 14
-"""Documents of the calls that a process is sent together."""
+"""Documents of the calls that are made by one request."""
+
+EVERYTHING: frozenset[Input] = frozenset({"features", "order", "ranks", "neighbours"})
 
 
 def reads_of(inputs: Sequence[str]) -> frozenset[Input]:
@@ -80,45 +79,43 @@ def score_lists(  # noqa: PLR0913, PLR0917 (the lists, the function, and how it 
     scores = np.empty(len(lists.rows), dtype=np.float64)
     columns = text_columns(name, signature, dataset)
     query_texts = columns.pop("query_text", None)
-    lengths, offsets = lists.lengths, lists.offsets
-    groups = [*_groups(lists, masked="mask" in signature.inputs, padding=padding)]
+    masked = "mask" in signature.inputs
+    groups = [*_groups(lists, masked=masked, padding=padding)]
+    taken = {"features", *signature.inputs}
+
+    def inputs_of(at: int) -> tuple[dict[str, Any], str, np.ndarray, np.ndarray]:
+        """Inputs of a call, its lists in words, its candidates, and where they are documents."""
+        chosen = groups[at]
+        lengths, queries = lists.lengths[chosen, None], lists.queries[chosen].tolist()
+        places = np.arange(lengths.max() + PADDED * padding)
+        mask = places < lengths
+        # Padding points to candidate 0, a valid index; its values are cleared
+        slots = np.where(mask, lists.offsets[chosen, None] + places, 0)
+        rows, names = lists.rows[slots], [dataset.query_ids[query] for query in queries]
+        inputs: dict[str, Any] = {"mask": mask, "query": names, "features": features(rows)}
+        inputs["ranks"] = lists.ranks[slots].astype(np.int64)
+        if padding:
+            for one in ("features", "ranks"):
+                # Zeros, so that padding says nothing about the document at index 0
+                inputs[one] = np.where(mask[..., None], inputs[one], 0)
+        if query_texts is not None:
+            inputs["query_text"] = [query_texts[query] for query in queries]
+        for extra, column in columns.items():
+            inputs[extra] = [
+                [column[row] if real else "" for row, real in zip(*one, strict=True)]
+                for one in zip(rows.tolist(), mask.tolist(), strict=True)
+            ]
+        values = {one: inputs[one] if masked else inputs[one][0] for one in inputs.keys() & taken}
+        return values, f"{name}, {_queries(names)}", slots, mask
 
     def make(caller: Caller, calls: Sequence[int]) -> tuple[int, ShuffleproofError | None]:
-        chosen = [groups[at] for at in calls]
-        sizes = np.array([len(group) for group in chosen])
-        longest = np.array([lengths[group].max() for group in chosen]) + PADDED * padding
-        first = max(1, int(np.searchsorted(np.cumsum(sizes * longest), MOST_SLOTS, "right")))
-        chosen, sizes, longest = chosen[:first], sizes[:first], longest[:first]
-        indexes, bounds = np.concatenate(chosen), ragged.offsets_of(np.repeat(longest, sizes))
-        starts, places = np.repeat(offsets[indexes], np.diff(bounds)), ragged.places_of(bounds)
-        mask = places < np.repeat(lengths[indexes], np.diff(bounds))
-        # Padding points to candidate 0, a valid index; its values are cleared below
-        slots = np.where(mask, starts + places, 0)
-        rows, names = lists.rows[slots], [dataset.query_ids[at] for at in lists.queries[indexes]]
-        available: dict[str, Any] = {"features": features(rows), "query": names}
-        available["ranks"] = lists.ranks[slots].astype(np.int64)
-        if padding:
-            for array in ("features", "ranks"):
-                # Zeros, so that padding says nothing about the document at index 0
-                available[array] = np.where(mask[:, None], available[array], 0)
-            available["mask"] = mask
-        if query_texts is not None:
-            available["query_text"] = [query_texts[at] for at in lists.queries[indexes]]
-        for extra, column in columns.items():
-            available[extra] = [
-                column[row] if real else ""
-                for row, real in zip(rows.tolist(), mask.tolist(), strict=True)
-            ]
-        inputs = {"features", "mask", *signature.inputs}
-        values = {one: value for one, value in available.items() if one in inputs}
-
-        def where(call: int) -> str:
-            begin = int(sizes[:call].sum())
-            return f"{name}, {_queries(names[begin : begin + int(sizes[call])])}"
-
-        answer, done, error = caller(np.stack([sizes, longest], axis=1), values, where)
-        known = slice(len(answer))
-        scores[slots[known][mask[known]]] = answer[mask[known]]
+        # Few long lists in a request, or many short ones
+        sizes = np.cumsum([lists.lengths[groups[at]].sum() for at in calls])
+        first = calls[: max(1, int(np.searchsorted(sizes, MOST_SLOTS)))]
+        inputs, where, slots, masks = zip(*map(inputs_of, first), strict=True)
+        answers, done, error = caller(inputs, where)
+        for answer, places, mask in zip(answers, slots, masks, strict=False):
+            scores[places[mask]] = answer[mask.ravel()]
         return done, error
 
     map_calls(callers, len(groups), make, stop)

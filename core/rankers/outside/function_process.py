@@ -7,7 +7,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -34,7 +34,7 @@ JOBS = "SHUFFLEPROOF_FUNCTION_JOBS"
 
 MOST_JOBS = 256
 LONGEST = 1e7  # seconds that a call may be allowed
-FIRST_TOGETHER = 64  # calls of the first request; later ones have as many as are done in time
+MOST_TOGETHER = 64  # calls of a request, as far as they are done in time
 SILENCE, SHARE = 0.05, 0.1
 """Seconds, and share of the seconds allowed, after which a request begins no further call."""
 
@@ -75,38 +75,15 @@ def jobs_allowed() -> int:
     return count_allowed(JOBS, MOST_JOBS) or 1
 
 
-Answer = tuple[np.ndarray, int, ShuffleproofError | None]
-"""Scores of the first calls one after the other, their number, and the error of the call behind."""
+Inputs = Mapping[str, Any]
+"""Inputs of a call by name, with an axis of lists in front for a function that takes a mask."""
 
-Caller = Callable[[np.ndarray, Mapping[str, Any], Callable[[int], str]], Answer]
-"""Makes calls, as many as are soon done: shapes and inputs as for `calls_of`, and the lists of a
-call in words."""
+Answers = tuple[list[np.ndarray], int, ShuffleproofError | None]
+"""Scores of calls, the number of calls that were done, and the error of the next one."""
 
-
-def calls_of(shapes: np.ndarray, inputs: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The inputs of each call, with an axis of lists in front.
-
-    Args:
-        shapes: lists and documents of each call.
-        inputs: by name, of all calls one after the other: `query` and `query_text` have an item
-            for each list, everything else one for each document.
-
-    >>> [call] = calls_of(np.array([[2, 1]]), {"query": ["a", "b"], "ranks": np.array([[5], [7]])})
-    >>> call["query"], call["ranks"].tolist()
-    (['a', 'b'], [[[5]], [[7]]])
-    """
-    slot = first = 0
-    for lists, docs in shapes.tolist():
-        values, end = {}, slot + lists * docs
-        for name, value in inputs.items():
-            if name in {"query", "query_text"}:
-                values[name] = value[first : first + lists]
-            elif isinstance(value, np.ndarray):
-                values[name] = value[slot:end].reshape(lists, docs, *value.shape[1:])
-            else:
-                values[name] = [value[at : at + docs] for at in range(slot, end, docs)]
-        yield values
-        slot, first = end, first + lists
+Caller = Callable[[Sequence[Inputs], Sequence[str]], Answers]
+"""Makes the first ones of some calls, as many as are soon done, from the inputs and the lists in
+words of each."""
 
 
 class FunctionServer:
@@ -150,14 +127,19 @@ class FunctionServer:
         source = _digest_of_files(imported, self._function)
         return {"inputs": inputs, "optional": optional, "source": source}
 
-    def score(self, silence: float, shapes: np.ndarray, **inputs: Any) -> dict[str, Any]:
-        """Its `scores` by some calls; `returned`: the fields of an UnusableError.
+    def score(self, silence: float, count: int, **inputs: Any) -> dict[str, Any]:
+        """Its `scores` in some calls; `returned`: the fields of an UnusableError.
 
-        It ends early after `silence` seconds.
+        Inputs are called `0 features`, by the number of their call. It ends early after `silence`
+        seconds.
         """
+        calls: list[dict[str, Any]] = [{} for _ in range(count)]
+        for key, value in inputs.items():
+            at, _, name = key.partition(" ")
+            calls[int(at)][name] = value
         scores, end = [np.zeros(0)], time.monotonic() + silence
         returned: list[Any] = []
-        for values in calls_of(shapes, inputs):
+        for values in calls:
             try:
                 with self._audit.call():
                     scores.append(call(self._function, self._signature, values))
@@ -234,9 +216,7 @@ class FunctionProcess:
             return join_places(())
         return self._ask("places")
 
-    def scores(
-        self, shapes: np.ndarray, inputs: Mapping[str, Any], where: Callable[[int], str]
-    ) -> Answer:
+    def scores(self, calls: Sequence[Inputs], where: Sequence[str]) -> Answers:
         """Make calls, as a `Caller`.
 
         Raises:
@@ -247,15 +227,19 @@ class FunctionProcess:
         worker, silence = self.worker, min(SILENCE, SHARE * self.seconds)
         if worker is None:
             raise DataError(self.target, "its process was ended", "Try again.")
+        inputs = {
+            f"{at} {name}": value for at, one in enumerate(calls) for name, value in one.items()
+        }
         try:
-            answer = worker.ask("score", silence=silence, shapes=shapes, **inputs)
+            answer = worker.ask("score", silence=silence, count=len(calls), **inputs)
         except WorkerError as error:
             # It may have died behind the last call
-            done = min(worker.counter, len(shapes) - 1)
-            return np.zeros(0), done, _error(where(done), error)
+            done = min(worker.counter, len(calls) - 1)
+            return [], done, _error(where[done], error)
         done, returned = worker.counter, answer["returned"]
-        failed = UnusableError(*returned).at(where(done)) if returned else None
-        return answer["scores"], done, failed
+        sizes = [math.prod(one["features"].shape[:-1]) for one in calls[:done]]
+        failed = UnusableError(*returned).at(where[done]) if returned else None
+        return np.split(answer["scores"], np.cumsum(sizes))[:done], done, failed
 
 
 def _error(where: str, error: WorkerError) -> DataError:
@@ -272,21 +256,19 @@ def _error(where: str, error: WorkerError) -> DataError:
 def calls_here(function: Callable[..., Any], signature: CallSignature) -> Caller:
     """Caller of a function in this process."""
 
-    def scores(
-        shapes: np.ndarray, inputs: Mapping[str, Any], where: Callable[[int], str]
-    ) -> Answer:
-        made = [np.zeros(0)]
-        for at, values in enumerate(calls_of(shapes, inputs)):
+    def scores(calls: Sequence[Inputs], where: Sequence[str]) -> Answers:
+        made = []
+        for inputs, words in zip(calls, where, strict=True):
             try:
-                made.append(call(function, signature, values))
+                made.append(call(function, signature, inputs))
             except UnusableError as error:
-                raise error.at(where(at)) from error
+                raise error.at(words) from error
             except Exception as error:  # whatever a user's function does
                 # Raised by the call itself and not inside the function: its signature is wrong
                 is_call = isinstance(error, TypeError) and not user_line(error)
                 remedy = f"It is called as {SIGNATURE}." if is_call else "Correct it."
-                raise DataError(where(at), f"it failed: {failure(error)}", remedy) from error
-        return np.concatenate(made), len(shapes), None
+                raise DataError(words, f"it failed: {failure(error)}", remedy) from error
+        return made, len(made), None
 
     return scores
 
@@ -315,7 +297,7 @@ def map_calls(
 
     def turn(place: int) -> None:
         calls = range(place, count, len(callers))
-        at, together = 0, FIRST_TOGETHER
+        at, together = 0, MOST_TOGETHER
         # Behind a call that failed no other is needed
         while at < len(calls) and calls[at] <= min(failed, default=count):
             chosen = calls[at : at + together]
@@ -325,7 +307,7 @@ def map_calls(
                 failed[calls[at]] = error
                 return
             # Slow calls are made one by one: another process may have failed meanwhile
-            together = 2 * together if done == len(chosen) else max(1, done)
+            together = min(2 * together, MOST_TOGETHER) if done == len(chosen) else max(1, done)
 
     with ThreadPoolExecutor(len(callers)) as pool:
         try:

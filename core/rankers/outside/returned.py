@@ -132,27 +132,22 @@ def _check_order(answer: Any) -> None:
 def call(
     function: Callable[..., Any], signature: CallSignature, inputs: Mapping[str, Any]
 ) -> Float64[np.ndarray, " slots"]:
-    """The scores that a function returns of several lists, or of one where it takes no mask.
+    """The scores that a function returns of a list, or of several where it takes a mask.
 
     Args:
         function: of a user.
         signature: its inputs.
-        inputs: by name, with an axis of lists in front.
+        inputs: by name, with an axis of lists in front for a function that takes a mask.
 
     Raises:
         UnusableError: it returned something else, or what is no score of a document.
     """
-    shape = inputs["features"].shape[:2]
-    mask = inputs.get("mask", np.ones(shape, dtype=bool))
-    if "mask" in signature.inputs:
-        inputs = {**inputs, "mask": mask}
-    else:
-        inputs, shape = {name: value[0] for name, value in inputs.items()}, shape[1:]
-    scores = numbers(signature.call(function, inputs), shape).ravel()
-    wrong = np.flatnonzero(~is_score(scores) & mask.ravel())
+    shape = inputs["features"].shape[:-1]
+    scores, mask = numbers(signature.call(function, inputs), shape), inputs.get("mask", True)
+    wrong = np.argwhere(~is_score(scores) & mask)
     if len(wrong):
-        at, document = divmod(int(wrong[0]), shape[-1])
+        *lists, document = wrong[0].tolist()
         place = f"document {document + 1} of {shape[-1]}"
-        place += f" in list {at + 1}" if len(shape) > 1 else ""
-        raise UnusableError(f"{scores[wrong[0]]} for {place}", USABLE, "not-finite")
-    return scores
+        place += f" in list {lists[0] + 1}" if lists else ""
+        raise UnusableError(f"{scores[tuple(wrong[0])]} for {place}", USABLE, "not-finite")
+    return scores.ravel()

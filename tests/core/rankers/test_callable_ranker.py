@@ -228,8 +228,8 @@ def test_a_function_that_hangs_is_stopped_in_time_told_where_and_asked_anew(test
 def test_a_function_that_hangs_ends_though_nobody_is_left_to_end_it(folder, monkeypatch):
     monkeypatch.setattr(worker_process, "LAST_BREATH", 0.0)
     own = CallableRanker.from_name("mine:holds", 1.5).processes[0].worker
-    given = {"features": np.zeros((2, 3), np.float32), "ranks": np.zeros((2, 1), np.int32)}
-    request = {"method": "score", "silence": 1.0, "shapes": np.array([[1, 2]]), **given}
+    given = {"0 features": np.zeros((2, 3), np.float32), "0 ranks": np.zeros((2, 1), np.int32)}
+    request = {"method": "score", "silence": 1.0, "count": 1, **given}
     own._connection.send_bytes(pack(request))
     assert own.process.wait(20) == 1, "by itself, and not by a signal"
 
