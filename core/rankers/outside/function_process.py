@@ -314,7 +314,7 @@ def map_calls(
             # `list` waits for all and raises what a worker raised; one caller needs no thread
             list((pool.map if len(callers) > 1 else map)(turn, range(len(callers))))
         except BaseException:  # Ctrl-C: the other callers make no further call
-            failed[-1] = DataError("", "interrupted", "")
+            failed[-1] = DataError("the calls", "interrupted", "Run it again.")
             stop()
             raise
     if failed:
