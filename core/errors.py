@@ -179,23 +179,6 @@ class AnswerError(DataError):
         self.fault = fault
         super().__init__(place, finding, remedy)
 
-    @classmethod
-    def of_shape(
-        cls, place: str, finding: str, remedy: str, shapes: tuple[tuple[int, ...], tuple[int, ...]]
-    ) -> "AnswerError":
-        """An answer of another shape.
-
-        Args:
-            place: the ranker and the query.
-            finding: what it returned, in words.
-            remedy: what is expected.
-            shapes: of what it returned, and of what is due.
-        """
-        (got, due), fault = shapes, "no-scores"
-        if len(got) == len(due) == 1 and got != due:
-            fault = "dropped-documents" if got < due else "added-documents"
-        return cls(place, finding, remedy, fault)
-
 
 class FixedScoresError(DataError):
     """Scores of a file are wanted of what the file does not score, or in another order."""

@@ -16,12 +16,6 @@ def examine_ranker(
 ) -> Generator[Progress, None, Diagnosis]:
     """Examine the ranker of a name on some test lists of a workbench; it is trained if need be.
 
-    Args:
-        bench: whose data set the ranker is of.
-        name: as studies take it.
-        lists: to examine it on.
-        seed: of the orders that are tried.
-
     Raises:
         ShuffleproofError: no such ranker, or one that cannot be made.
     """

@@ -44,11 +44,7 @@ class Check:
 
 
 def selftest(seed: int = 0) -> Generator[Progress, None, list[Check]]:
-    """Run all checks.
-
-    Args:
-        seed: of random orders, of noise and of simulated calls.
-    """
+    """Run all checks."""
     checks: list[Check] = []
     instruments = (_feature_rankers, _rerankers, _effects)
     for done, instrument in enumerate(instruments):
@@ -191,13 +187,13 @@ def answer_of(results: Results) -> dict[str, Any]:
 
 def _rerankers(_seed: int) -> Iterator[Check]:
     """Findings of the doctor of rerankers behind HTTP, without HTTP."""
-    target, lists = Target.parse("cohere", "http://localhost/"), ten_calls.built_in_lists()
+    target = Target.parse("cohere", "http://localhost/")
     for name, (function, expected) in RERANKERS.items():
 
         def ask(query: str, texts: Sequence[str], answer: Any = function) -> Rating:
             return target.rating(answer_of(answer(query, texts)), len(texts))
 
-        diagnosis = run_to_end(ten_calls.diagnose_calls(name, ask, lists))
+        diagnosis = run_to_end(ten_calls.diagnose_calls(name, ask))
         yield _check_codes("doctor of endpoints", name, expected, diagnosis.findings)
 
 

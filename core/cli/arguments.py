@@ -20,6 +20,7 @@ from shuffleproof.core.errors import (
     UnknownNameError,
     closest,
 )
+from shuffleproof.core.execution.machine import restored
 from shuffleproof.core.interrupts import status_of
 from shuffleproof.core.numerals import WHOLE_WANTED
 from shuffleproof.core.store.artefacts import default_store
@@ -41,6 +42,11 @@ EXAMPLES = """examples:
   shuffleproof study initial-ranking --rankers lambdamart,dlcm"""
 
 
+SETTINGS = ("SHUFFLEPROOF_DEVICE", "SHUFFLEPROOF_FUNCTION_JOBS", "SHUFFLEPROOF_CALLS")
+"""Environment variables that flags set for the time of a command."""
+
+
+@restored(SETTINGS)
 def main(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code.
 

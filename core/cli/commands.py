@@ -96,7 +96,7 @@ doctor data:doctor_ : problems of a data set or a ranker
     $ doctor --ranker onnx:model.onnx --like lightgbm:model.txt --data mq2008
     $ doctor --ranker http://127.0.0.1:8000/rerank
 
-ingest-reranks rerankers:ingest : store recorded answers of rerankers
+ingest-reranks outside_rankers:ingest_reranks : store recorded answers of rerankers
     path+ path : run files, windows, logs or JSON lines, or folders of them
     --name! : name of the answers
     --qrels path : relevance judgments

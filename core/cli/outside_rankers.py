@@ -1,4 +1,4 @@
-"""The commands about rankers from outside: bring a file, compare runs."""
+"""The commands about rankers from outside: files, runs, recorded answers of rerankers."""
 
 import argparse
 
@@ -6,14 +6,17 @@ from shuffleproof.core.cli.answer import Answer, table
 from shuffleproof.core.cli.open import run_shown, store_of
 from shuffleproof.core.cli.studies import export_lines
 from shuffleproof.core.data.catalogue import resolve
+from shuffleproof.core.errors import UsageError
 from shuffleproof.core.library.import_ranker import bring as import_work
 from shuffleproof.core.parameters import OLD, parts_of
 from shuffleproof.core.rankers.name import SCORES
+from shuffleproof.core.rerank import reading
 from shuffleproof.core.studies import table_text
 from shuffleproof.core.studies.kinds.benchmark import outside_runs, sections
 from shuffleproof.core.studies.kinds.benchmark import table as benchmark_table
 from shuffleproof.core.studies.sections import View
 from shuffleproof.core.studies.user_names import row_name
+from shuffleproof.core.words import counted
 
 
 def bring(arguments: argparse.Namespace) -> Answer:
@@ -58,3 +61,23 @@ def runs(arguments: argparse.Namespace) -> Answer:
     shown = sections.table(result, view)
     text = [table_text.terminal(shown), *warnings, *export_lines(artefact, arguments)]
     return Answer(answer, "\n".join([*text, f"stored as {artefact.key}"]))
+
+
+def ingest_reranks(arguments: argparse.Namespace) -> Answer:
+    """`ingest-reranks`: read files, store their calls, and print the groups that were guessed."""
+    given = dict(part.partition("=")[::2] for part in parts_of(arguments.groups or ""))
+    if not all(given.values()):
+        raise UsageError("--groups: write FIELD=VALUE, as in reranker=my-model")
+    artefact = reading.ingest(
+        arguments.path, arguments.name, store_of(arguments), arguments.qrels, given
+    )
+    facts = dict(artefact.facts)
+    sizes = {"lists": "list", "windows": "window", "queries": "query"}
+    answer = {"name": arguments.name, "key": str(artefact.key), **facts}
+    counts = ", ".join(counted(facts[name], one) for name, one in sizes.items())
+    lines = [
+        table(facts["groups"]),
+        f"{arguments.name}: {counts}. {' '.join(facts['notes'])}".rstrip(),
+    ]
+    lines.append(f"Next: shuffleproof study rerankers --data {arguments.name}")
+    return Answer(answer, "\n".join(lines))

@@ -5,7 +5,7 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -54,18 +54,25 @@ def threads_allowed() -> int:
 
 
 @contextmanager
-def threads_set(count: int) -> Iterator[None]:
-    """Give processes that start in this block `count` numeric threads."""
-    before = {name: os.environ.get(name) for name in THREADS}
-    os.environ |= dict.fromkeys(THREADS, str(count))  # libraries read them when they are loaded
+def restored(names: Iterable[str]) -> Iterator[None]:
+    """Give environment variables back the values that they had before this block."""
+    before = {name: os.environ.get(name) for name in names}
     try:
         yield
     finally:
         for name, value in before.items():
             if value is None:
-                del os.environ[name]
+                os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+@contextmanager
+def threads_set(count: int) -> Iterator[None]:
+    """Give processes that start in this block `count` numeric threads."""
+    with restored(THREADS):
+        os.environ |= dict.fromkeys(THREADS, str(count))  # libraries read them when they are loaded
+        yield
 
 
 def gpus() -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from shuffleproof.core.data.letor.write import whole_file
 from shuffleproof.core.errors import ArtefactError, DataError
@@ -80,6 +80,29 @@ class Rating:
             tokens=tokens,
         )  # fmt: skip
 
+    @classmethod
+    def of_results(cls, answer: Any, documents: int) -> "Rating":
+        """Rating of a service's JSON answer, which has an index and a score for each document.
+
+        Args:
+            answer: results, or a mapping with them as `results` or `data`.
+            documents: that were shown.
+        """
+        results = (
+            answer.get("results", answer.get("data")) if isinstance(answer, Mapping) else answer
+        )
+        places: list[int | None] = []
+        scores: list[float] = []
+        for result in results if isinstance(results, list) else ():
+            values = result if isinstance(result, Mapping) else {"score": 0.0}
+            place, score = values.get("index"), values.get("relevance_score", values.get("score"))
+            places.append(place if is_number(place) and isinstance(place, int) else None)
+            scores.append(float(score) if is_number(score) else math.nan)
+        rating = cls.of(places, documents, scores, answer, tokens_of(answer))
+        if any(map(math.isnan, rating.scores)):
+            return cls(malformed=as_one_line(answer), tokens=rating.tokens)
+        return rating
+
     @property
     def faults(self) -> dict[str, int]:
         """Faults by name, without those that did not occur."""
@@ -96,6 +119,18 @@ class Rating:
         for place, score in zip(self.order, scores, strict=True):
             values[place] = score
         return values
+
+
+def is_number(value: Any) -> TypeGuard[int | float]:
+    """True of a finite number of JSON."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def tokens_of(answer: Any) -> int | None:
+    """Tokens that a service says it counted."""
+    usage = answer.get("usage") if isinstance(answer, Mapping) else None
+    total = usage.get("total_tokens") if isinstance(usage, Mapping) else None
+    return int(total) if is_number(total) else None
 
 
 def as_one_line(answer: Any) -> str:

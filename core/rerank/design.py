@@ -18,6 +18,9 @@ from shuffleproof.core.seeds import generator
 
 FIRST, REVERSED, IDEAL, RANDOM = "first stage", "reversed", "ideal", "random"
 SET_A, SET_B, TOP = "set A", "set B", "top"
+KINDS = frozenset({FIRST, REVERSED, IDEAL, RANDOM, SET_A, SET_B, TOP})
+"""Kinds of inputs. Recorded answers have the name of a first stage instead."""
+
 DEPTHS = (5, 10, 20, 50)
 """Lengths of shortened lists, as far as the list is longer."""
 
@@ -56,14 +59,12 @@ class Design:
         orders: random orders.
         repeats: calls with the unchanged list.
         sets: pairs of sets with other companions.
-        depths: lengths of shortened lists.
         seed: of the random orders and sets.
     """
 
     orders: int = 8
     repeats: int = 2
     sets: int = 2
-    depths: tuple[int, ...] = DEPTHS
     seed: int = 0
 
     def inputs(self, documents: int) -> list[Input]:
@@ -76,7 +77,12 @@ class Design:
         if documents >= 6:
             numbers = range(1, self.sets + 1)
             inputs += [Input(f"{side} {number}") for number in numbers for side in (SET_A, SET_B)]
-        return inputs + [Input(f"{TOP} {depth}") for depth in self.depths if depth < documents]
+        return inputs + [Input(f"{TOP} {depth}") for depth in DEPTHS if depth < documents]
+
+    def lengths(self, documents: int) -> list[int]:
+        """Number of documents in each input of a list."""
+        names = [str(place) for place in range(documents)]
+        return [len(self.documents(one, "", names, {})) for one in self.inputs(documents)]
 
     def documents(
         self, given: Input, query: str, ranking: Sequence[str], grades: Mapping[str, float]

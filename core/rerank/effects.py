@@ -88,7 +88,7 @@ def effects(
         unit: of the values.
         order: the effect of order before this adjustment; None: that of random orders.
     """
-    order = order or slots([_random(answers) for answers in by_query], unit)[0]
+    order = order or slots([random_orders(answers) for answers in by_query], unit)[0]
     company = _deviation([_company(answers, unit) for answers in by_query], unit)
     noise = _deviation([_noise(answers, unit) for answers in by_query], unit)
     p_order, p_company = holm(np.array([order.p, company.p])).tolist()
@@ -98,7 +98,8 @@ def effects(
     }  # fmt: skip
 
 
-def _random(answers: Answers) -> list[Call]:
+def random_orders(answers: Answers) -> list[Call]:
+    """Usable answers to random orders."""
     return [call for given, call in answers.items() if given.kind == RANDOM and call.answered]
 
 
@@ -222,7 +223,7 @@ def variance_split(by_query: Sequence[Answers], unit: str) -> list[dict[str, flo
     rows = []
     for answers in by_query:
         noise, company = _noise(answers, unit), _company(answers, unit)
-        tables = [values_of(call, unit) for call in _random(answers)]
+        tables = [values_of(call, unit) for call in random_orders(answers)]
         common = sorted(set.intersection(*map(set, tables))) if len(tables) > 1 else []
         order, documents = NAN, NAN
         if common:

@@ -95,28 +95,34 @@ def groups_of(
     >>> [(group.first_stage, group.reranker, group.depth) for group in groups_of(files)]
     [('bm25', '', 0), ('bm25', 'gpt', 20)]
     """
-    of_files = {name: fields for name, fields in (given or {}).items() if isinstance(fields, dict)}
-    given = {name: text for name, text in (given or {}).items() if name not in of_files}
+    given = dict(given or {})
+    of_files = {name: given.pop(name) for name in [*given] if isinstance(given[name], dict)}
     if unknown := sorted(given.keys() - set(FIELDS)):
         raise UnknownNameError("group", unknown[0], FIELDS)
+    for name in given.keys() & {"depth", "repeat"}:
+        if not str(given[name]).isdecimal():
+            raise ParameterError(f"--groups {name}", given[name], "a whole number")
+        given[name] = int(given[name])
     parts = [_parts(path) for path in files]
     # The end that most names share is the data set, if two other parts of some name are left
     (shared, count), *_ = Counter(names[-1] for names in parts).most_common(1)
-    ending = [names for names in parts if names[-1] == shared]
-    most = max(sum(not NUMBERED.fullmatch(name) for name in names) for names in ending)
+    most = max(sum(not NUMBERED.fullmatch(one) for one in names) for names in parts
+               if names[-1] == shared)  # fmt: skip
     shared = shared if count > len(files) / 2 and count > 1 and most > 2 else ""
-    groups = [_group(path, names, shared, given) for path, names in zip(files, parts, strict=True)]
+    groups = [
+        replace(_group(path, names, shared), **given)
+        for path, names in zip(files, parts, strict=True)
+    ]
     stages = {group.first_stage for group in groups if group.reranker}
-    return [
-        replace(
-            # A single name that others begin with is their first stage
-            replace(group, first_stage=group.reranker, reranker="")
-            if not group.first_stage and group.reranker in stages
-            else group,
-            **of_files.get(group.path.name, {}),
-        )
-        for group in groups
-    ]  # fmt: skip
+    found = []
+    for group in groups:
+        # A single name that others begin with is their first stage
+        is_stage = not group.first_stage and group.reranker in stages
+        fields = {"first_stage": group.reranker, "reranker": ""} if is_stage else {}
+        if group.path.parent.name == FIRST_STAGE:
+            fields = {"reranker": ""}
+        found.append(replace(group, **fields | of_files.get(group.path.name, {})))
+    return found
 
 
 def corrections(guessed: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]) -> Any:
@@ -141,27 +147,18 @@ def _parts(path: Path) -> list[str]:
     return [part for part in re.split(r"[.]|__", name) if part] or [path.name]
 
 
-def _group(path: Path, names: list[str], shared: str, given: Mapping[str, str]) -> Group:
-    numbers, others = {"depth": 0, "repeat": 1}, []
+def _group(path: Path, names: list[str], shared: str) -> Group:
+    """Group of a file from the parts of its name; `shared` is the data set."""
+    numbers: dict[str, int] = {}
+    others = []
     for name in names:
-        match = NUMBERED.fullmatch(name)
-        if match is None:
-            others.append(name)
-        else:
+        if match := NUMBERED.fullmatch(name):
             numbers |= {key: int(text) for key, text in match.groupdict().items() if text}
-    is_first = path.parent.name == FIRST_STAGE
+        else:
+            others.append(name)
     if others[-1:] == [shared] and len(others) > 1:
         others.pop()
-    others = others or names
-    first, reranker = others[0], ".".join(others[1:])
-    if not (is_first or reranker):  # one name says only who answered
-        first, reranker = "", others[0]
-    values: dict[str, Any] = {"first_stage": first, "reranker": reranker, **numbers}
-    for field, text in given.items():
-        if field in numbers:
-            if not text.isdecimal():
-                raise ParameterError(f"--groups {field}", text, "a whole number")
-            values[field] = int(text)
-        else:
-            values[field] = text
-    return Group(path, **values | ({"reranker": ""} if is_first else {}))
+    first, *rest = others or names
+    if not rest and path.parent.name != FIRST_STAGE:  # one name says only who answered
+        return Group(path, "", first, **numbers)
+    return Group(path, first, ".".join(rest), **numbers)

@@ -23,7 +23,7 @@ from shuffleproof.core.data import trec
 from shuffleproof.core.data.letor.stream import Limits, text_lines
 from shuffleproof.core.errors import DataError, quoted
 from shuffleproof.core.rerank.calls import KIND, Call, Ranking, Rating, Reranks
-from shuffleproof.core.rerank.design import FIRST, IDEAL, RANDOM, REVERSED, SET_A, SET_B, TOP, Input
+from shuffleproof.core.rerank.design import FIRST, KINDS, Input
 from shuffleproof.core.rerank.groups import Group, files_in, groups_of
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import file_digest, key_of
@@ -38,9 +38,6 @@ FORMS = (
     'spans, or lines of {"query": …, "shown": […], "answered": […]}'
 )
 LIMITS = Limits(line_bytes=1 << 28)
-OTHER_INPUTS = {REVERSED, IDEAL, RANDOM, SET_A, SET_B, TOP}
-"""Inputs of a design that are not the order of a first stage."""
-
 PASSAGE = re.compile(r"^\[\d+\]\s?(.*)$", re.MULTILINE)
 QUERY = re.compile(r"[Ss]earch [Qq]uery: (.+?)\.?\s*\n")
 SPAN = re.compile(r"reranker\.(input|output)_documents\.(\d+)\.document\.(id|score|content)")
@@ -90,10 +87,6 @@ def ingest(
 def read(groups: Sequence[Group], qrels: Path | None = None) -> tuple[Reranks, list[Any]]:
     """Calls of recorded files, and a row for each file.
 
-    Args:
-        groups: of the files.
-        qrels: judgments.
-
     Raises:
         LetorError, DataError: a file of another format, or without an answer.
     """
@@ -111,7 +104,7 @@ def read(groups: Sequence[Group], qrels: Path | None = None) -> tuple[Reranks, l
         names = dict.fromkeys(call.reranker for call in found)
         rows.append(group.plain() | {"reranker": ", ".join(names)})
     for call in calls:  # lists without a file of their first stage are known from what was shown
-        if call.is_list and call.shown and Input(call.first_stage).kind not in OTHER_INPUTS:
+        if call.is_list and call.shown and Input(call.first_stage).kind not in KINDS - {FIRST}:
             reader.stages.setdefault(call.first_stage, {}).setdefault(call.query, call.shown)
     if not calls:
         remedy = "Add files of rerankings, or name their groups (--groups)."
@@ -267,13 +260,7 @@ class Reader:
         request, answer = entry["request"], entry["response"]
         documents = request.get("documents") or request.get("texts") or request.get("input")
         shown = tuple(map(self._document, documents))
-        results, tokens = answer, None
-        if isinstance(answer, Mapping):
-            results = answer.get("results", answer.get("data"))
-            tokens = (answer.get("usage") or {}).get("total_tokens")
-        places = [int(result["index"]) for result in results]
-        scores = [result.get("relevance_score", result.get("score", 0.0)) for result in results]
-        rating = Rating.of(places, len(shown), scores, tokens=tokens)
+        rating = Rating.of_results(answer, len(shown))
         return Call.of_rating(rating, query=str(request["query"]), shown=shown, **group.fields)
 
     def _document(self, document: Any) -> str:

@@ -8,7 +8,7 @@ from shuffleproof.app import jobs, received_files, services
 from shuffleproof.app.plain import escaped, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.app.uploads import Draft
-from shuffleproof.core.errors import ShuffleproofError
+from shuffleproof.core.errors import ShuffleproofError, UsageError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.job_kinds import QRELS, RUNS
 from shuffleproof.core.library import uploads
@@ -59,12 +59,28 @@ def button(label: str, key: str, lacking: str, session_key: str, job: Callable[[
     st.rerun()
 
 
-def spooled(draft: Draft, *names: str) -> str:
+def form(  # noqa: PLR0913, PLR0917 (a button and its job)
+    label: str,
+    key: str,
+    lacking: str,
+    session_key: str,
+    job: Callable[[], Job],
+    done: Callable[[Job], None],
+    hint: str = "",
+) -> None:
+    """Draw the button of a job (see `button`) and the job itself (see `jobs.follow`)."""
+    button(label, key, lacking, session_key, job)
+    jobs.follow(session_key, done, hint)
+
+
+def spooled(draft: Draft | None, *names: str) -> str:
     """Name of the upload with some parts of a draft; old uploads are removed.
 
     Raises:
         ShuffleproofError: files are missing, or the table of jobs cannot be used.
     """
+    if draft is None:
+        raise UsageError("no file: choose one")
     upload = draft.spooled(*names)
     uploads.clear(services.store(), jobs.table())
     return upload

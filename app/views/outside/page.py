@@ -1,7 +1,5 @@
 """The page of external rankers: runs, models, scores, recorded answers, addresses, functions."""
 
-from typing import cast
-
 import streamlit as st
 
 from shuffleproof.app import (
@@ -74,9 +72,8 @@ def _runs() -> None:
     measures = _measures()
     lacking = lacking or ("" if measures else "Choose at least one measure.")
     draft = received_files.draft(RUNS_DRAFT)
-    handing_in.button("Compare the runs", "compare runs", lacking, RUNS_JOB,
-                      lambda: compare(cast("Draft", draft), measures))  # fmt: skip
-    jobs.follow(RUNS_JOB, _compared, handing_in.KEPT)
+    handing_in.form("Compare the runs", "compare runs", lacking, RUNS_JOB,
+                    lambda: compare(draft, measures), _compared, handing_in.KEPT)  # fmt: skip
     parts.link("benchmark", "Stored comparisons")
     st.caption("Larger files, or a folder full: `shuffleproof runs --qrels qrels.txt *.run`")
 
@@ -101,15 +98,15 @@ def _measures() -> list[str]:
     return list(map(str, measures))
 
 
-def compare(draft: Draft, measures: list[str]) -> Job:
+def compare(draft: Draft | None, measures: list[str]) -> Job:
     """Submit a comparison of runs with their judgments; a failed or cancelled job runs again.
 
     Raises:
         ShuffleproofError: files are missing, or the table of jobs cannot be used.
     """
-    (judgments,) = draft.files(QRELS)
+    name = next(file.name for file in draft.files(QRELS)) if draft else ""
     upload = handing_in.spooled(draft, QRELS, RUNS)
-    return jobs.submit("runs", {"upload": upload, "name": judgments.name, "measures": measures})
+    return jobs.submit("runs", {"upload": upload, "name": name, "measures": measures})
 
 
 def _compared(job: Job) -> None:
@@ -203,9 +200,15 @@ def _ranker() -> None:
     rule = "" if kind == SCORES else _column_rule()
     lacking = "" if received_files.files_of_parts(DRAFT, FILE) else "Choose its file first."
     draft = received_files.draft(DRAFT)
-    handing_in.button(f"Add it to {escaped(data)}", "bring ranker", lacking, MINE,
-                      lambda: bring(cast("Draft", draft), kind, data, rule))  # fmt: skip
-    jobs.follow(MINE, _arrived, handing_in.KEPT)
+
+    def bring() -> Job:
+        (file,) = received_files.files_of_parts(DRAFT, FILE)
+        given = {"data": data, "kind": kind, "upload": handing_in.spooled(draft, FILE)}
+        given |= {"file": f"{FILE}/{file.name}"}
+        return jobs.submit("bring", given | ({"columns": rule} if rule else {}))
+
+    handing_in.form(f"Add it to {escaped(data)}", "bring ranker", lacking, MINE, bring, _arrived,
+                    handing_in.KEPT)  # fmt: skip
     _stored_rankers(data)
     st.caption(escaped(FROZEN if kind == SCORES else ALIVE))
 
@@ -219,24 +222,6 @@ def _column_rule() -> str:
         help="Feature of each model column. Choose a rule if several fit.",
     )  # fmt: skip
     return chosen or ""
-
-
-def bring(draft: Draft, kind: str, data: str, columns: str = "") -> Job:
-    """Submit the import of a ranker's file, as `compare` does.
-
-    Args:
-        draft: with the file.
-        kind: of the file.
-        data: data set that it ranks.
-        columns: rule that matches a model's columns; empty: the only rule that fits.
-
-    Raises:
-        ShuffleproofError: no file, or the table of jobs cannot be used.
-    """
-    (file,) = draft.files(FILE)
-    given = {"upload": handing_in.spooled(draft, FILE), "file": f"{FILE}/{file.name}"}
-    given |= {"columns": columns} if columns else {}
-    return jobs.submit("bring", {"data": data, "kind": kind} | given)
 
 
 def _expected_file(data: str, kind: str) -> str:

@@ -1,7 +1,7 @@
 """Rerankers on the page of external rankers: files of recorded answers, or an address."""
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -9,7 +9,6 @@ import streamlit as st
 from shuffleproof.app import jobs, received_files, services, state
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
-from shuffleproof.app.uploads import Draft
 from shuffleproof.app.views.outside import handing_in
 from shuffleproof.core.data.layout import SAMPLE, SAMPLE_TEXTS
 from shuffleproof.core.execution.jobs import Job
@@ -39,10 +38,16 @@ def answers() -> None:
     )
     lacking = handing_in.judged_files(DRAFT, "First stages and answers", "answers", HINT)
     draft, groups = received_files.draft(DRAFT), _groups()
-    name = st.text_input("Name of the answers", "answers", key="name of answers", max_chars=60)
-    handing_in.button("Examine the answers", "examine answers", lacking, ANSWERS_JOB,
-                      lambda: examine(cast("Draft", draft), str(name or ""), groups))  # fmt: skip
-    jobs.follow(ANSWERS_JOB, _examined, handing_in.KEPT)
+    name = str(st.text_input("Name of the answers", "answers", key="name of answers", max_chars=60))
+
+    def examine() -> Job:
+        corrected = {"groups": groups} if groups else {}
+        upload = handing_in.spooled(draft, QRELS, RUNS)
+        given = {"upload": upload, "name": name.strip() or "answers", **corrected}
+        return jobs.submit("reranks", given)
+
+    handing_in.form("Examine the answers", "examine answers", lacking, ANSWERS_JOB, examine,
+                    _examined, handing_in.KEPT)  # fmt: skip
     st.caption("Folders: `shuffleproof ingest-reranks FOLDER --name mine --qrels qrels.txt`")
 
 
@@ -69,19 +74,6 @@ def _groups() -> dict[str, Any]:
     return corrections(guessed, [dict(row) for _, row in edited.iterrows()])
 
 
-def examine(draft: Draft, name: str, groups: dict[str, Any]) -> Job:
-    """Submit files of answers for their study, with corrected groups.
-
-    Raises:
-        ShuffleproofError: files are missing, or the table of jobs cannot be used.
-    """
-    upload = handing_in.spooled(draft, QRELS, RUNS)
-    corrected = {"groups": groups} if groups else {}
-    return jobs.submit(
-        "reranks", {"upload": upload, "name": name.strip() or "answers", **corrected}
-    )
-
-
 def address() -> None:
     """Draw the address of a reranker, its doctor and its study, and their jobs."""
     data = state.data()
@@ -97,12 +89,15 @@ def address() -> None:
         "Service", [*services_of], format_func=services_of.__getitem__, key="service"
     )
     wanted = str(text or "").strip()
-    named = f"{service}:{wanted}" if service else wanted
+
+    def name() -> str:
+        return str(RankerName.parse(f"{service}:{wanted}" if service else wanted))
+
     lacking = "" if wanted else "Enter the address."
     st.markdown("**1. Doctor:** at most ten calls, under a minute.")
-    handing_in.button("Run the doctor", "examine endpoint", lacking, DOCTOR_JOB,
-                      lambda: doctor(data, named))  # fmt: skip
-    jobs.follow(DOCTOR_JOB, handing_in.findings)
+    handing_in.form("Run the doctor", "examine endpoint", lacking, DOCTOR_JOB,
+                    lambda: jobs.submit("doctor", {"data": data, "ranker": name()}),
+                    handing_in.findings)  # fmt: skip
     st.markdown("**2. Study:** several orders and sets, and the same input twice.")
     queries = int(st.number_input("Queries", 3, 1000, QUERIES, key="queries asked", width=160))
     st.caption(
@@ -110,30 +105,16 @@ def address() -> None:
         "models get long lists in several calls. Answers are stored and reused. To allow addresses "
         "of other machines, name them in the variable SHUFFLEPROOF_RERANKERS of this server."
     )
-    handing_in.button("Run the study", "examine address", lacking, ADDRESS_JOB,
-                      lambda: ask(data, named, queries))  # fmt: skip
-    jobs.follow(ADDRESS_JOB, _examined)
+    handing_in.form("Run the study", "examine address", lacking, ADDRESS_JOB,
+                    lambda: jobs.submit(Rerankers.kind, {
+                        "data": data, "rankers": [name()], "queries": queries}),
+                    _examined)  # fmt: skip
     flag = "" if data == SAMPLE else f" --data '{data}'"
     shown = wanted or "http://127.0.0.1:8000/rerank"
     parts.shell(
         f"shuffleproof certify {shown}{flag} --queries 20\n"
         f"shuffleproof study rerankers --rankers {shown}{flag} --calls 2000"
     )
-
-
-def doctor(data: str, named: str) -> Job:
-    """Submit the ten calls of a reranker's address.
-
-    Raises:
-        ShuffleproofError: an address that this server does not ask.
-    """
-    return jobs.submit("doctor", {"data": data, "ranker": str(RankerName.parse(named))})
-
-
-def ask(data: str, named: str, queries: int) -> Job:
-    """Submit the study of a reranker's address; errors as of `doctor`."""
-    name = str(RankerName.parse(named))
-    return jobs.submit(Rerankers.kind, {"data": data, "rankers": [name], "queries": queries})
 
 
 def _examined(job: Job) -> None:

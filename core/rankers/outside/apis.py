@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from shuffleproof.core.errors import ParameterError, UnknownNameError
 from shuffleproof.core.execution.http_client import check_address
 from shuffleproof.core.parameters import CheckedParameters, parameter, parameters, value_of
-from shuffleproof.core.rerank.calls import Rating, as_one_line
+from shuffleproof.core.rerank.calls import Rating, as_one_line, is_number, tokens_of
 
 GENERAL_KEY = "SHUFFLEPROOF_API_KEY"
 """Environment variable with the key of any service; a service's own is only sent to its hosts."""
@@ -37,8 +37,6 @@ class Api:
         name: before the address in names of rankers.
         documents: field of the texts; empty for chat.
         limit: field of the number of wanted results; empty: there is none.
-        results: field of the results; empty: the answer is their list.
-        score: field of a result's score.
         more: fields of every request.
         key: environment variable of its key, sent to `hosts` only.
         hosts: ends of its own hosts' names.
@@ -47,8 +45,6 @@ class Api:
     name: str
     documents: str = "documents"
     limit: str = ""
-    results: str = "results"
-    score: str = "relevance_score"
     more: Mapping[str, Any] = field(default_factory=dict)
     key: str = ""
     hosts: tuple[str, ...] = ()
@@ -58,10 +54,10 @@ APIS: Mapping[str, Api] = {
     api.name: api
     for api in (
         Api("chat", "", key="OPENAI_API_KEY", hosts=("openai.com",)),
-        Api("voyage", limit="top_k", results="data", key="VOYAGE_API_KEY", hosts=("voyageai.com",)),
-        Api("mixedbread", "input", "top_k", "data", "score", {"return_input": False},
-            "MXBAI_API_KEY", ("mixedbread.com", "mixedbread.ai")),
-        Api("tei", "texts", results="", score="score"),
+        Api("voyage", limit="top_k", key="VOYAGE_API_KEY", hosts=("voyageai.com",)),
+        Api("mixedbread", "input", "top_k", {"return_input": False}, "MXBAI_API_KEY",
+            ("mixedbread.com", "mixedbread.ai")),
+        Api("tei", "texts"),
         # Also Jina, vLLM, llama.cpp and LiteLLM
         Api("cohere", limit="top_n", key="COHERE_API_KEY", hosts=("cohere.com", "cohere.ai")),
     )
@@ -144,51 +140,14 @@ class Target(CheckedParameters):
         }  # fmt: skip
 
     def rating(self, answer: Any, documents: int) -> Rating:
-        """Answer of such a call, read.
-
-        Args:
-            answer: JSON.
-            documents: that were shown.
-        """
+        """Answer of such a call, read."""
         if isinstance(answer, Mapping) and answer.keys() == {"text"}:
             text = as_one_line(answer["text"])
             kind = "a web page" if text.startswith("<") else "text"
             return Rating(malformed=f"{kind} instead of JSON: {text}")
-        read = _of_chat if not self.api.documents else _of_results
-        return read(self, answer, documents)
-
-
-def _of_results(target: Target, answer: Any, documents: int) -> Rating:
-    """Answer with a result for each document: place and score."""
-    api, results = target.api, answer
-    if isinstance(answer, Mapping) and api.results:
-        results = answer.get(api.results)
-    listed = results if isinstance(results, list) else []
-    pairs: list[tuple[Any, Any]] = [
-        (result.get("index"), result.get(api.score)) if isinstance(result, Mapping) else (None, 0)
-        for result in listed
-    ]
-    places = [place if _is_whole(place) else None for place, _ in pairs]
-    scores = [score if _is_number(score) else math.nan for _, score in pairs]
-    rating = Rating.of(places, documents, scores, answer, _tokens(answer))
-    if any(map(math.isnan, rating.scores)):
-        return Rating(malformed=as_one_line(answer), tokens=rating.tokens)
-    return rating
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _tokens(answer: Any) -> int | None:
-    """Tokens that a service says it counted."""
-    usage = answer.get("usage") if isinstance(answer, Mapping) else None
-    total = usage.get("total_tokens") if isinstance(usage, Mapping) else None
-    return total if _is_whole(total) else None
+        if not self.api.documents:
+            return _of_chat(self, answer, documents)
+        return Rating.of_results(answer, documents)
 
 
 ORDER_ONLY = (
@@ -225,7 +184,7 @@ def _of_chat(target: Target, answer: Any, documents: int) -> Rating:
             for entry in choice["logprobs"]["content"][0]["top_logprobs"]:
                 letter = str(entry["token"]).strip(" [").upper()
                 place = LETTERS.find(letter) if len(letter) == 1 else -1
-                if 0 <= place < documents and _is_number(entry["logprob"]):
+                if 0 <= place < documents and is_number(entry["logprob"]):
                     scores[place] = max(scores.get(place, -math.inf), float(entry["logprob"]))
             places = sorted(scores, key=lambda place: -scores[place])
         else:
@@ -236,7 +195,7 @@ def _of_chat(target: Target, answer: Any, documents: int) -> Rating:
         places = []
     said = answer.get("text", answer) if isinstance(answer, Mapping) else answer
     in_order = [scores[place] for place in places] if scores else []
-    return Rating.of(places, documents, in_order, said, _tokens(answer))
+    return Rating.of(places, documents, in_order, said, tokens_of(answer))
 
 
 Ask = Callable[[str, Sequence[str]], Rating]
@@ -248,12 +207,6 @@ def slide(target: Target, query: str, texts: Sequence[str], ask: Ask) -> Rating:
 
     A window's documents take the order that was answered for them; those without an answer stay
     behind them, in the order shown (RankGPT, Sun et al. 2023, section 3.2).
-
-    Args:
-        target: of a chat.
-        query: its text.
-        texts: of all documents, in the order shown.
-        ask: makes one call.
     """
     starts = target.starts(len(texts))
     if len(starts) == 1:

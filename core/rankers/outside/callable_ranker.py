@@ -1,31 +1,28 @@
 """Functions that score lists: one list at a time, or several with a mask."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float, Int64
+from jaxtyping import Float, Float64, Int64
 
-from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
-from shuffleproof.core.errors import AnswerError, DataError
+from shuffleproof.core.errors import DataError, ShuffleproofError
 from shuffleproof.core.rankers.base import Input, one_line
 from shuffleproof.core.rankers.outside.audit import join_places
-from shuffleproof.core.rankers.outside.file_ranker import in_single_precision
 from shuffleproof.core.rankers.outside.function_process import (
-    Answer,
+    Caller,
     FunctionProcess,
-    Outcome,
     jobs_allowed,
     map_calls,
     seconds_allowed,
 )
-from shuffleproof.core.rankers.outside.returned import USABLE, is_score
+from shuffleproof.core.rankers.outside.returned import in_single_precision
 from shuffleproof.core.rankers.outside.signature import EXTRA, CallSignature
 from shuffleproof.core.words import counted
 
@@ -36,19 +33,16 @@ PADDED = 3
 """Slots of padding behind the longest list of a call, where padding is looked at."""
 
 LACKING = {
-    "query_text": "Bring them (`ingest … --query-texts FILE`), or give `query_text` a default.",
-    "documents": "Name documents in the LETOR text (# docid = …), or give `documents` a default.",
-    "texts": "Bring them (`ingest … --texts FILE`), or give `texts` a default.",
+    "query_text": "Bring them: `ingest … --query-texts FILE`.",
+    "documents": "Name documents in the LETOR text: # docid = …",
+    "texts": "Bring them: `ingest … --texts FILE`.",
 }
 """What to do where a function needs what the data set has not."""
 
-EVERYTHING: frozenset[Input] = frozenset({"features", "order", "ranks", "neighbours"})
-
 MOST_SLOTS = 1 << 14
-"""Documents of the calls that a process is sent together."""
+"""Documents of the calls that are made by one request."""
 
-Scores = Callable[[np.ndarray, Mapping[str, Any], Callable[[int], str]], Answer]
-"""The scores of some calls: see `FunctionProcess.scores`."""
+EVERYTHING: frozenset[Input] = frozenset({"features", "order", "ranks", "neighbours"})
 
 
 def reads_of(inputs: Sequence[str]) -> frozenset[Input]:
@@ -61,11 +55,12 @@ def score_lists(  # noqa: PLR0913, PLR0917 (the lists, the function, and how it 
     signature: CallSignature,
     dataset: RankingDataset,
     lists: CandidateLists,
-    make_all: Callable[[int, Callable[[Scores, Sequence[int]], Outcome]], None],
+    callers: Sequence[Caller],
     features: Callable[[np.ndarray], np.ndarray],
     *,
     padding: bool = False,
-) -> Float[np.ndarray, " candidates"]:
+    stop: Callable[[], None] = lambda: None,
+) -> Float64[np.ndarray, " candidates"]:
     """The scores of a function, by one call a list, or for lists of one length where it has a mask.
 
     Args:
@@ -73,79 +68,68 @@ def score_lists(  # noqa: PLR0913, PLR0917 (the lists, the function, and how it 
         signature: what the function takes.
         dataset: of the lists.
         lists: to be scored.
-        make_all: makes this number of calls, through a function that makes the first ones of
-            some calls by means of `Scores`.
+        callers: of the function.
         features: of rows.
         padding: lists of any lengths are given together, the shorter ones and the longest padded.
+        stop: ends the calls that are under way.
 
     Raises:
         DataError: the function failed, or did not return one score a document (−∞: last).
     """
     scores = np.empty(len(lists.rows), dtype=np.float64)
-
-    columns = _text_columns(name, signature, dataset)
+    columns = text_columns(name, signature, dataset)
     query_texts = columns.pop("query_text", None)
-    lengths, offsets = lists.lengths, lists.offsets
-    groups = [*_groups(lists, masked="mask" in signature.inputs, padding=padding)]
+    masked = "mask" in signature.inputs
+    groups = [*_groups(lists, masked=masked, padding=padding)]
+    taken = {"features", *signature.inputs}
 
-    def make(ask: Scores, calls: Sequence[int]) -> Outcome:
-        chosen = [groups[at] for at in calls]
-        sizes = np.array([len(group) for group in chosen])
-        longest = np.array([lengths[group].max() for group in chosen]) + PADDED * padding
-        first = max(1, int(np.searchsorted(np.cumsum(sizes * longest), MOST_SLOTS, "right")))
-        chosen, sizes, longest = chosen[:first], sizes[:first], longest[:first]
-        indexes, bounds = np.concatenate(chosen), ragged.offsets_of(np.repeat(longest, sizes))
-        starts, places = np.repeat(offsets[indexes], np.diff(bounds)), ragged.places_of(bounds)
-        mask = places < np.repeat(lengths[indexes], np.diff(bounds))
-        # Padding points to candidate 0, a valid index; its values are cleared below
-        slots = np.where(mask, starts + places, 0)
-        rows, names = lists.rows[slots], [dataset.query_ids[at] for at in lists.queries[indexes]]
-        available: dict[str, Any] = {"features": features(rows), "query": names}
-        available["ranks"] = lists.ranks[slots].astype(np.int64)
+    def inputs_of(at: int) -> tuple[dict[str, Any], str, np.ndarray, np.ndarray]:
+        """Inputs of a call, its lists in words, its candidates, and where they are documents."""
+        chosen = groups[at]
+        lengths, queries = lists.lengths[chosen, None], lists.queries[chosen].tolist()
+        places = np.arange(lengths.max() + PADDED * padding)
+        mask = places < lengths
+        # Padding points to candidate 0, a valid index; its values are cleared
+        slots = np.where(mask, lists.offsets[chosen, None] + places, 0)
+        rows, names = lists.rows[slots], [dataset.query_ids[query] for query in queries]
+        inputs: dict[str, Any] = {"mask": mask, "query": names, "features": features(rows)}
+        inputs["ranks"] = lists.ranks[slots].astype(np.int64)
         if padding:
-            for array in ("features", "ranks"):
+            for one in ("features", "ranks"):
                 # Zeros, so that padding says nothing about the document at index 0
-                available[array] = np.where(mask[:, None], available[array], 0)
-            available["mask"] = mask
+                inputs[one] = np.where(mask[..., None], inputs[one], 0)
         if query_texts is not None:
-            available["query_text"] = [query_texts[at] for at in lists.queries[indexes]]
+            inputs["query_text"] = [query_texts[query] for query in queries]
         for extra, column in columns.items():
-            available[extra] = [
-                column[row] if real else ""
-                for row, real in zip(rows.tolist(), mask.tolist(), strict=True)
+            inputs[extra] = [
+                [column[row] if real else "" for row, real in zip(*one, strict=True)]
+                for one in zip(rows.tolist(), mask.tolist(), strict=True)
             ]
-        inputs = {"features", "mask", *signature.inputs}
-        values = {one: value for one, value in available.items() if one in inputs}
+        values = {one: inputs[one] if masked else inputs[one][0] for one in inputs.keys() & taken}
+        return values, f"{name}, {_queries(names)}", slots, mask
 
-        def where(call: int) -> str:
-            begin = int(sizes[:call].sum())
-            return f"{name}, {_queries(names[begin : begin + int(sizes[call])])}"
-
-        answer, done, error = ask(np.stack([sizes, longest], axis=1), values, where)
-        known = slice(len(answer))
-        wrong = np.flatnonzero(~is_score(answer) & mask[known])
-        if len(wrong):
-            place = int(wrong[0])
-            index = int(np.searchsorted(bounds, place, "right")) - 1
-            docs = bounds[index + 1] - bounds[index]
-            finding = f"it returned {answer[place]} for document {places[place] + 1} of {docs}"
-            error = AnswerError(f"{name}, query {names[index]}", finding, USABLE, "not-finite")
-            done = int(np.searchsorted(np.cumsum(sizes), index, "right"))
-        scores[slots[known][mask[known]]] = answer[mask[known]]
+    def make(caller: Caller, calls: Sequence[int]) -> tuple[int, ShuffleproofError | None]:
+        # Few long lists in a request, or many short ones
+        sizes = np.cumsum([lists.lengths[groups[at]].sum() for at in calls])
+        first = calls[: max(1, int(np.searchsorted(sizes, MOST_SLOTS)))]
+        inputs, where, slots, masks = zip(*map(inputs_of, first), strict=True)
+        answers, done, error = caller(inputs, where)
+        for answer, places, mask in zip(answers, slots, masks, strict=False):
+            scores[places[mask]] = answer[mask.ravel()]
         return done, error
 
-    make_all(len(groups), make)
+    map_calls(callers, len(groups), make, stop)
     return scores
 
 
-def _text_columns(name: str, signature: CallSignature, dataset: RankingDataset) -> dict[str, Any]:
+def text_columns(name: str, signature: CallSignature, dataset: RankingDataset) -> dict[str, Any]:
     """Names and texts that a function takes.
 
     Raises:
         DataError: the data set lacks one that it needs.
     """
     known = {
-        "documents": dataset.doc_ids, "texts": dataset.texts, "query_text": dataset.query_texts,
+        "query_text": dataset.query_texts, "documents": dataset.doc_ids, "texts": dataset.texts,
     }  # fmt: skip
     wanted = {extra: column for extra, column in known.items() if extra in signature.inputs}
     for extra, column in wanted.items():
@@ -232,11 +216,6 @@ class CallableRanker:
         return cls(target, processes, signature, about["source"])
 
     @property
-    def masked(self) -> bool:
-        """True if it takes several lists at once, with a mask."""
-        return "mask" in self.signature.inputs
-
-    @property
     def reads(self) -> frozenset[Input]:
         """Everything, and of what names documents and queries what it takes."""
         return reads_of(self.signature.inputs)
@@ -255,7 +234,7 @@ class CallableRanker:
 
     def padded(self) -> "CallableRanker | None":
         """The same function, given padded lists; None where it takes no mask, and so none."""
-        return replace(self, padding=True) if self.masked else None
+        return replace(self, padding=True) if "mask" in self.signature.inputs else None
 
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
@@ -266,15 +245,16 @@ class CallableRanker:
             DataError: the function failed, crashed, hung, or returned something other than one
                 score a document. −∞ means last.
         """
-
-        def make_all(count: int, make: Callable[[Scores, Sequence[int]], Outcome]) -> None:
-            map_calls(self.processes, count, lambda process, calls: make(process.scores, calls))
-
+        callers = [process.scores for process in self.processes]
         scores = score_lists(
-            self.name, self.signature, dataset, lists, make_all, dataset.features.__getitem__,
-            padding=self.padding,
+            self.name, self.signature, dataset, lists, callers, dataset.features.__getitem__,
+            padding=self.padding, stop=self._stop,
         )  # fmt: skip
         return scores if self.as_returned else in_single_precision(lists.offsets, scores)
+
+    def _stop(self) -> None:
+        for process in self.processes:
+            process.end()
 
     def save(self, directory: Path) -> None:
         """A callable cannot be stored; it is named again each time.
@@ -282,20 +262,16 @@ class CallableRanker:
         Raises:
             DataError: always.
         """
-        raise DataError(
-            str(directory),
-            f"{self.name} is a function",
-            "Name it again each time: functions are not stored.",
-        )
+        raise not_stored(directory, f"{self.name} is a function")
+
+
+def not_stored(directory: Path, finding: str) -> DataError:
+    """The error for a ranker that cannot be stored."""
+    return DataError(str(directory), finding, "Name it again each time: it is not stored.")
 
 
 def digest_of_texts(reads: frozenset[Input], dataset: RankingDataset) -> tuple[str, ...]:
-    """Digest of the texts that a ranker reads: the same documents may have other texts elsewhere.
-
-    Args:
-        reads: of the ranker.
-        dataset: whose texts they are.
-    """
+    """Digest of the texts that a ranker reads; other data may have others of its documents."""
     columns = {"texts": dataset.texts, "query_text": dataset.query_texts}
     read = [column for name, column in columns.items() if name in reads and column is not None]
     if not read:

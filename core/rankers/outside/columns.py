@@ -90,9 +90,8 @@ class ColumnMatch:
     absent: tuple[int, ...] = field(default=(), repr=False)
 
     def plain(self) -> dict[str, Any]:
-        """The rule, the columns that have no feature, and whether features change places."""
-        moved = self.sources != tuple(range(len(self.sources)))
-        return {"columns": self.rule, "absent": [*self.absent], "moved": moved}
+        """The rule, and the columns that have no feature."""
+        return {"columns": self.rule, "absent": [*self.absent]}
 
     def of_columns(self, used: Collection[int] | None) -> tuple[int, ...]:
         """The sources of some columns of the model; None: of all."""

@@ -1,10 +1,12 @@
 """Rerankers behind HTTP: one call a list, or a call a window of a chat."""
 
+import json
 import threading
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import ClassVar
 
@@ -18,9 +20,10 @@ from shuffleproof.core.execution.http_client import post, with_retries
 from shuffleproof.core.rankers.base import Input, one_line
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.outside.apis import Target, slide
-from shuffleproof.core.rankers.outside.callable_ranker import LACKING
-from shuffleproof.core.rankers.outside.file_ranker import in_single_precision
+from shuffleproof.core.rankers.outside.callable_ranker import not_stored, text_columns
 from shuffleproof.core.rankers.outside.function_process import count_allowed, jobs_allowed
+from shuffleproof.core.rankers.outside.returned import in_single_precision
+from shuffleproof.core.rankers.outside.signature import CallSignature
 from shuffleproof.core.rerank.calls import Rating
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.words import counted
@@ -30,9 +33,6 @@ CALLS = "SHUFFLEPROOF_CALLS"
 
 RETRIES, WAIT = 3, 0.5
 """Repetitions of a failed call, and the seconds before the first of them."""
-
-MARK, TASK = 16, 400
-"""Letters of a document's marks in prompt and answer, and of the task, in a chat."""
 
 PROBES = 3
 """Lists whose answers tell one version of a reranker from another."""
@@ -151,18 +151,10 @@ class EndpointRanker:
         size = self.target.window
         return [min(size, length) for length in lengths for _ in self.target.starts(length)]
 
-    def letters(self, query: int, document: float, lengths: Sequence[int]) -> int:
-        """Letters of requests and answers, about, for lists of these lengths.
-
-        Args:
-            query: letters of the query.
-            document: letters of a document, on average.
-            lengths: documents of each list.
-        """
-        # A chat also has the task, marks of the documents, and an answer that names them
-        mark, task = (0, 0) if self.target.api.documents else (MARK, TASK)
-        windows = self.windows(lengths)
-        return sum(round((document + mark) * shown) + query + task for shown in windows)
+    def letters(self, query: str, texts: Sequence[str], lengths: Sequence[int]) -> int:
+        """Letters of the requests, about, for lists of these lengths of some texts."""
+        size = len(json.dumps(self.target.request(query, texts))) / max(len(texts), 1)
+        return sum(round(size * shown) for shown in self.windows(lengths))
 
     def inputs(self, dataset: RankingDataset, lists: CandidateLists) -> list[tuple[str, list[str]]]:
         """Query text and document texts of each list, in the order shown.
@@ -170,12 +162,8 @@ class EndpointRanker:
         Raises:
             DataError: the data set has no texts.
         """
-        queries, documents = dataset.query_texts, dataset.texts
-        for what, column in (("query_text", queries), ("texts", documents)):
-            if column is None:
-                finding = f"it takes {what}, and this data set has none"
-                raise DataError(self.name, finding, LACKING[what].partition(", or")[0] + ".")
-        assert queries is not None and documents is not None  # noqa: S101, PT018 (checked above)
+        columns = text_columns(self.name, CallSignature(("query_text", "texts")), dataset)
+        queries, documents = columns["query_text"], columns["texts"]
         rows = np.split(lists.rows, lists.offsets[1:-1])
         return [
             (queries[query], [documents[row] for row in of_list.tolist()])
@@ -204,10 +192,8 @@ class EndpointRanker:
                     "--api.",
                     "no-scores",
                 )
-        values = [
-            rating.values(len(texts)) for rating, (_, texts) in zip(ratings, inputs, strict=True)
-        ]
-        scores = np.array([value for of_list in values for value in of_list], np.float64)
+        values = map(Rating.values, ratings, lists.lengths.tolist())
+        scores = np.array([*chain.from_iterable(values)], np.float64)
         return in_single_precision(lists.offsets, scores)
 
     def version(self, dataset: RankingDataset, lists: CandidateLists) -> str:
@@ -230,5 +216,4 @@ class EndpointRanker:
         Raises:
             DataError: always.
         """
-        remedy = "Name it again each time: endpoints are not stored."
-        raise DataError(str(directory), f"{self.name} is an endpoint", remedy)
+        raise not_stored(directory, f"{self.name} is an endpoint")

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32, Float64, Int64
+from jaxtyping import Float32
 
-from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.letor.stream import LONE_RETURN, Limits, lines
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
@@ -27,15 +26,14 @@ from shuffleproof.core.errors import (
     FixedScoresError,
     LetorError,
     UnknownNameError,
-    no_file,
 )
-from shuffleproof.core.execution.worker_process import DIED, LATE, SAID, WorkerError, WorkerProcess
+from shuffleproof.core.execution.worker_process import WorkerError, WorkerProcess
 from shuffleproof.core.numerals import number
 from shuffleproof.core.rankers.base import Input, one_line
 from shuffleproof.core.rankers.name import SCORES, RankerName
-from shuffleproof.core.rankers.outside.columns import NAMES, RULES
-from shuffleproof.core.rankers.outside.model_files import LIBRARIES
-from shuffleproof.core.rankers.outside.returned import LARGEST
+from shuffleproof.core.rankers.outside.columns import RULES
+from shuffleproof.core.rankers.outside.returned import LARGEST, fault_of, in_single_precision
+from shuffleproof.core.store.keys import file_digest
 from shuffleproof.core.words import counted
 
 FAMILY, HEAD, SAVED_SCORES, SAVED_MODEL = "outside", "ranker.json", "scores.npy", "model"
@@ -44,16 +42,12 @@ ALONE: frozenset[Input] = frozenset({"features"})
 SECONDS = 120.0
 """Time limit of an answer. A model that takes longer is stopped."""
 
-AT_ONCE = 200_000
-"""Largest part, in documents, that is scored in one call."""
-
 SERVER = "shuffleproof.core.rankers.outside.model_files:ModelServer"
 MOST_BYTES = 4 << 30
 """Memory for opening rankers: trees whose branches meet again grow without end when walked."""
 
-REMEMBERED = 2  # cached parts: the original and the perturbed one
+DAMAGED = "It may be damaged: save it again with the installed version of the library."
 BLANKS = " \t\r"
-DETAIL = 900  # characters of a failed process's last words that are shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,22 +77,18 @@ class FileScores:
     def read(cls, file: str, dataset: RankingDataset) -> "FileScores":
         """The scores of a file, plain or compressed: a number a line, in the order of the rows.
 
-        Args:
-            file: its path.
-            dataset: the part that they belong to.
-
         Raises:
             DataError: no file, something that is no finite number, or another number of lines.
         """
-        path = _path_of(file)
+        path = Path(file).expanduser()
+        source = file_digest(path)
         scores = np.fromiter(_numbers(path), dtype=np.float64)
         if len(scores) != dataset.documents:
             documents = counted(dataset.documents, "document")
             finding = f"{counted(len(scores), 'score')} where the part has {documents}"
             remedy = "Give one score a line, in the order of the rows."
-            sizes = ((len(scores),), (dataset.documents,))
-            raise AnswerError.of_shape(str(path), finding, remedy, sizes)
-        source = _digest(path)
+            fault = fault_of((len(scores),), (dataset.documents,))
+            raise AnswerError(str(path), finding, remedy, fault)
         if dataset.source_rows is not None:
             # The data set is sorted by query; the file of scores has the order of its source
             scores = scores[dataset.source_rows]
@@ -126,145 +116,72 @@ class FileScores:
 
 @dataclass(frozen=True)
 class OutsideModel:
-    """A model file of another library, scored in a process of its own.
-
-    Most kinds read documents alone: a part is scored once, in a process that ends. A kind that may
-    read whole lists (`model_files.Library.lists`) keeps its process, and scores them one by one.
+    """A model file of another library, scored in a process of its own, which ends with it.
 
     Attributes:
         name: `lightgbm:path` or another kind; the kind alone where it was stored.
         path: of the file.
         source: SHA-256 of the file.
         columns: the rule by which columns are matched (`columns.RULES`); empty: the only one that
-            fits. None: it was stored by a version that matched columns by place.
+            fits.
         how: how the process read the model when it last scored: the rule, columns without a
-            feature, rounds that were used, whether absent cells were missing values.
+            feature, rounds that were used, whether absent cells were missing values, and the
+            seconds that the model itself took.
     """
 
     name: str
     path: Path
     source: str
-    columns: str | None = ""
+    columns: str = ""
     reads: frozenset[Input] = ALONE
     rankings: int = 0
     how: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    _seconds: list[float] = field(default_factory=list, repr=False, compare=False)
-    _known: dict[str, Float32[np.ndarray, " docs"]] = field(
-        default_factory=dict, repr=False, compare=False
-    )
     _processes: list[WorkerProcess] = field(default_factory=list, repr=False, compare=False)
 
     __repr__ = one_line
 
-    @property
-    def _reads_lists(self) -> bool:
-        return LIBRARIES[RankerName.of(self.name).head].lists
-
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
     ) -> Float32[np.ndarray, " candidates"]:
-        """Scores by the model; each document is scored once if it is read alone.
+        """Scores by the model, in the order shown.
 
         Raises:
             DataError: the file is no such model, does not fit the features, crashed or hung.
         """
-        if self._reads_lists:
-            return self.score_variants(dataset, [lists])[0]
-        if dataset.documents > AT_ONCE:
-            rows, places = np.unique(lists.rows, return_inverse=True)
-            return self._model_scores(dataset, rows)[places]
-        if dataset.fingerprint not in self._known:
-            while len(self._known) >= REMEMBERED:
-                del self._known[next(iter(self._known))]
-            every = np.arange(dataset.documents)
-            self._known[dataset.fingerprint] = self._model_scores(dataset, every)
-        return self._known[dataset.fingerprint][lists.rows]
-
-    def seconds_to_score(self, dataset: RankingDataset, lists: CandidateLists) -> float:
-        """The seconds that the model itself takes: no start of a process, no remembered answer."""
-        self._seconds.clear()
-        self.score_variants(dataset, [lists])
-        return sum(self._seconds)
-
-    def score_variants(
-        self, dataset: RankingDataset, variants: Sequence[CandidateLists]
-    ) -> list[Float32[np.ndarray, " candidates"]]:
-        """The scores of lists in several orders: the model is really asked, in each input order."""
-        bounds = np.cumsum([len(variant.rows) for variant in variants])[:-1]
-        rows = np.concatenate([variant.rows for variant in variants])
-        lengths = np.concatenate([variant.lengths for variant in variants])
-        # Whole lists in each part: of those that begin in the same AT_ONCE documents
-        starts = np.cumsum(lengths) - lengths
-        cuts = np.flatnonzero(np.diff(starts // AT_ONCE)) + 1
-        scores = [
-            self._model_scores(dataset, *part)
-            for part in zip(np.split(rows, starts[cuts]), np.split(lengths, cuts), strict=True)
-        ]
-        return np.split(np.concatenate(scores), bounds)
+        name = RankerName.of(self.name)
+        request = {
+            "kind": name.head,
+            "path": str(self.path),
+            "features": dataset.features[lists.rows],
+            "ids": np.array(dataset.feature_ids, dtype=np.int64),
+            "names": list(dataset.names),
+            "rule": self.columns,
+            "missing": dataset.missing,
+            "lengths": np.array(lists.lengths),
+        }
+        if (absent := dataset.absent_cells(lists.rows)) is not None:
+            request["absent"] = absent
+        if self._processes and not self._processes[0].alive:
+            self._processes.pop().close()
+        if not self._processes:
+            self._processes.append(WorkerProcess(SERVER, SECONDS, quiet=True))
+        try:
+            answer = self._processes[0].ask("score", **request)
+        except WorkerError as error:
+            raise DataError(name.display, _finding(error), error.remedy or DAMAGED) from error
+        scores: np.ndarray = answer["scores"]
+        self.how.update(answer["how"])
+        if not np.isfinite(scores).all():
+            finding = f"it answered {scores[~np.isfinite(scores)][0]} for a document"
+            remedy = "One finite score a document is due."
+            raise AnswerError(name.display, finding, remedy, "not-finite")
+        return scores
 
     def column_rule(self, base: JudgedLists) -> str:
         """The rule by which its columns are matched, in words; it scores a list if need be."""
         if not self.how:
             self.score(base.dataset, base.lists.select(np.arange(1)))
         return f"columns by rule {self.how['columns']}: {RULES[self.how['columns']]}"
-
-    def _ask_about(self, **request: Any) -> dict[str, Any]:
-        """The answer of the process, which stays open for a model that reads lists."""
-        if not self._reads_lists:
-            return _ask("score", **request)
-        if self._processes and not self._processes[0].alive:
-            self._processes.pop().close()
-        if not self._processes:
-            self._processes.append(WorkerProcess(SERVER, SECONDS, quiet=True))
-        return self._processes[0].ask("score", **request)
-
-    def _model_scores(
-        self,
-        dataset: RankingDataset,
-        rows: Int64[np.ndarray, " rows"],
-        lengths: Int64[np.ndarray, " lists"] | None = None,
-    ) -> Float32[np.ndarray, " rows"]:
-        """The scores of rows; `lengths` are those of the lists in them, if a model reads lists."""
-        request = {
-            "features": dataset.features[rows],
-            "ids": np.array(dataset.feature_ids, dtype=np.int64),
-            "names": list(dataset.names),
-            "rule": self.columns or "",
-            "missing": dataset.missing,
-        }
-        if lengths is not None:
-            request["lengths"] = lengths
-        if (absent := dataset.absent_cells(rows)) is not None:
-            request["absent"] = absent
-        name = RankerName.of(self.name)
-        try:
-            answer = self._ask_about(kind=name.head, path=str(self.path), **request)
-        except WorkerError as error:
-            finding, remedy = _finding_and_remedy(error)
-            raise DataError(name.display, finding, remedy) from error
-        scores, how = answer["scores"], answer["how"]
-        self._seconds.append(how.pop("seconds"))
-        self.how.update(how)
-        self._check_reading()
-        if scores.shape != (len(rows),) or not np.isfinite(scores).all():
-            finding = f"it answered {scores.shape}"
-            if scores.shape == (len(rows),):
-                finding = f"it answered {scores[~np.isfinite(scores)][0]} for a document"
-            raise AnswerError(
-                name.display, finding, "One finite score a document is due.",
-                "not-finite" if scores.shape == (len(rows),) else "no-scores",
-            )  # fmt: skip
-        return scores.astype(np.float32)
-
-    def _check_reading(self) -> None:
-        """Refuse a stored model that an earlier version read otherwise."""
-        if self.columns is not None:
-            return
-        by_name = self.how["columns"] == NAMES and self.how.get("moved")
-        if by_name or "rounds" in self.how:
-            finding = "an earlier version brought it, and read its columns or rounds otherwise"
-            remedy = "Bring its file again."
-            raise DataError(RankerName.of(self.name).display, finding, remedy)
 
     def save(self, directory: Path) -> None:
         """Copy the model file, and write the rule by which its columns are matched."""
@@ -280,71 +197,22 @@ def check_opens(directories: Sequence[Path]) -> str:
     Args:
         directories: written by `save` of any ranker, or forged.
     """
+    worker = WorkerProcess(SERVER, SECONDS, memory=MOST_BYTES, quiet=True)
     try:
-        _ask("open_rankers", memory=MOST_BYTES, directories=[*map(str, directories)])
+        worker.ask("open_rankers", directories=[*map(str, directories)])
     except WorkerError as error:
-        return _finding_and_remedy(error)[0].replace(f"{directories[0].parent}/", "")
+        return _finding(error).replace(f"{directories[0].parent}/", "")
+    finally:
+        worker.close()
     return ""
 
 
-def _ask(method: str, *, memory: int = 0, **request: Any) -> dict[str, Any]:
-    """The answer of a process that ends afterwards."""
-    worker = WorkerProcess(SERVER, SECONDS, memory=memory, quiet=True)
-    try:
-        return worker.ask(method, **request)
-    finally:
-        worker.close()
-
-
-def _finding_and_remedy(error: WorkerError) -> tuple[str, str]:
-    """Finding and remedy of a process that did not answer about a file."""
-    if error.kind == SAID:
-        return error.finding, error.remedy
-    finding = error.finding
+def _finding(error: WorkerError) -> str:
+    """Why a process did not answer about a file."""
+    cause = ", as where memory runs out" if error.signal == "SIGKILL" else ""
     if error.signal:
-        cause = ", as where memory runs out" if error.signal == "SIGKILL" else ""
-        finding = f"it crashed the library that reads it ({error.signal}{cause})"
-    elif error.kind == LATE:
-        finding = f"it has not answered within {SECONDS:.0f} s"
-    elif error.kind == DIED:
-        last_lines = error.details.strip().splitlines()
-        finding = _printable(last_lines[-1]) if last_lines else finding
-    return finding, "It may be damaged: save it again with the installed version of the library."
-
-
-def _printable(text: str) -> str:
-    """Printable characters of a library's last words, which may quote a file."""
-    line = "".join(character if character.isprintable() else " " for character in text)
-    return " ".join(line.split())[-DETAIL:]
-
-
-def in_single_precision(
-    offsets: Int64[np.ndarray, " bounds"], scores: Float64[np.ndarray, " docs"]
-) -> Float32[np.ndarray, " docs"]:
-    """The scores as float32, in every list of the same order and with the same ties.
-
-    Where rounding would tie two, the higher one moves up by the smallest step there is.
-
-    >>> scores = in_single_precision(np.array([0, 3]), np.array([1 + 1e-9, 1.0, 1.0]))
-    >>> bool(scores[0] > scores[1] == scores[2] == 1)
-    True
-    """
-    rounded = scores.astype(np.float32)
-    # Rising, so that a step up can carry on to the scores above
-    order = ragged.order_within(offsets, scores)
-    lists = ragged.segment_ids(offsets)
-    follows = np.diff(lists, prepend=-1) == 0
-    rises, flat = np.zeros((2, len(order)), dtype=bool)  # differences of two −∞ are no numbers
-    rises[1:] = scores[order][1:] > scores[order][:-1]
-    flat[1:] = rounded[order][1:] <= rounded[order][:-1]
-    tied = follows & rises & flat
-    # Only lists with a new tie are walked through: rounding rarely makes one
-    for place in np.flatnonzero(follows & np.isin(lists, lists[tied])).tolist():
-        below, document = rounded[order[place - 1]], order[place]
-        # The smallest float32 above the one below, if rounding did not separate them
-        above = max(rounded[document], np.nextafter(below, np.float32(np.inf)))
-        rounded[document] = above if rises[place] else below
-    return rounded
+        return f"it crashed the library that reads it ({error.signal}{cause})"
+    return error.finding
 
 
 def file_ranker(
@@ -366,8 +234,8 @@ def file_ranker(
         raise UnknownNameError("rule for columns", columns, RULES)
     if kind == SCORES:
         return FileScores.read(file, dataset)
-    path = _path_of(file)
-    return OutsideModel(f"{kind}:{file}", path.resolve(), _digest(path), columns)
+    path = Path(file).expanduser()
+    return OutsideModel(f"{kind}:{file}", path.resolve(), file_digest(path), columns)
 
 
 def load(directory: Path) -> FileScores | OutsideModel:
@@ -376,8 +244,10 @@ def load(directory: Path) -> FileScores | OutsideModel:
     if head["kind"] == SCORES:
         scores = np.load(directory / SAVED_SCORES, allow_pickle=False)
         return FileScores(SCORES, scores, head["fingerprint"], head["source"])
-    model = directory / SAVED_MODEL
-    return OutsideModel(head["kind"], model, head["source"], head.get("columns"))
+    if "columns" not in head:
+        finding = "an earlier version brought this model, and read its columns otherwise"
+        raise ArtefactError(directory.name, finding, "Bring its file again.")
+    return OutsideModel(head["kind"], directory / SAVED_MODEL, head["source"], head["columns"])
 
 
 def _save_head(directory: Path, facts: dict[str, str]) -> None:
@@ -405,18 +275,3 @@ def _score(path: Path, place: int, line: str) -> float:
         remedy = "Scale the scores: rankers answer in single precision, up to 3.4e38."
         raise LetorError(path, place, line, "a score beyond single precision", remedy)
     return value
-
-
-def _path_of(file: str) -> Path:
-    path = Path(file).expanduser()
-    if not path.is_file():
-        raise no_file(path)
-    return path
-
-
-def _digest(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise ArtefactError(str(path), f"cannot be read ({error})", "Check the file.") from error

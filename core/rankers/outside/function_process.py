@@ -7,10 +7,9 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,9 @@ from shuffleproof.core.errors import DataError, ParameterError, ShuffleproofErro
 from shuffleproof.core.execution.worker_process import LATE, RAISED, WorkerError, WorkerProcess
 from shuffleproof.core.numerals import is_count, number
 from shuffleproof.core.rankers.outside.audit import Audit, join_places
-from shuffleproof.core.rankers.outside.returned import UnusableError, answer_error, call
-from shuffleproof.core.rankers.outside.signature import call_signature
-from shuffleproof.core.user_code import failure
+from shuffleproof.core.rankers.outside.returned import UnusableError, call
+from shuffleproof.core.rankers.outside.signature import SIGNATURE, CallSignature, call_signature
+from shuffleproof.core.user_code import failure, user_line
 
 SECONDS = 120.0
 """Time limit of a call. A process whose call takes longer is stopped."""
@@ -35,7 +34,7 @@ JOBS = "SHUFFLEPROOF_FUNCTION_JOBS"
 
 MOST_JOBS = 256
 LONGEST = 1e7  # seconds that a call may be allowed
-FIRST_TOGETHER = 64  # calls of the first request; later ones have as many as are done in time
+MOST_TOGETHER = 64  # calls of a request, as far as they are done in time
 SILENCE, SHARE = 0.05, 0.1
 """Seconds, and share of the seconds allowed, after which a request begins no further call."""
 
@@ -76,37 +75,15 @@ def jobs_allowed() -> int:
     return count_allowed(JOBS, MOST_JOBS) or 1
 
 
-Outcome = tuple[int, ShuffleproofError | None]
-"""Number of the first calls of a request that were done, and the error of the call behind them."""
+Inputs = Mapping[str, Any]
+"""Inputs of a call by name, with an axis of lists in front for a function that takes a mask."""
 
-Answer = tuple[np.ndarray, int, ShuffleproofError | None]
-"""Scores of the calls that were done, one after the other, and the two values of `Outcome`."""
+Answers = tuple[list[np.ndarray], int, ShuffleproofError | None]
+"""Scores of calls, the number of calls that were done, and the error of the next one."""
 
-
-def calls_of(shapes: np.ndarray, inputs: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The inputs of each call, with an axis of lists in front.
-
-    Args:
-        shapes: lists and documents of each call.
-        inputs: by name, of all calls one after the other: `query` and `query_text` have an item
-            for each list, everything else one for each document.
-
-    >>> [call] = calls_of(np.array([[2, 1]]), {"query": ["a", "b"], "ranks": np.array([[5], [7]])})
-    >>> call["query"], call["ranks"].tolist()
-    (['a', 'b'], [[[5]], [[7]]])
-    """
-    slot = first = 0
-    for lists, docs in shapes.tolist():
-        values, end = {}, slot + lists * docs
-        for name, value in inputs.items():
-            if name in {"query", "query_text"}:
-                values[name] = value[first : first + lists]
-            elif isinstance(value, np.ndarray):
-                values[name] = value[slot:end].reshape(lists, docs, *value.shape[1:])
-            else:
-                values[name] = [value[at : at + docs] for at in range(slot, end, docs)]
-        yield values
-        slot, first = end, first + lists
+Caller = Callable[[Sequence[Inputs], Sequence[str]], Answers]
+"""Makes the first ones of some calls, as many as are soon done, from the inputs and the lists in
+words of each."""
 
 
 class FunctionServer:
@@ -150,24 +127,27 @@ class FunctionServer:
         source = _digest_of_files(imported, self._function)
         return {"inputs": inputs, "optional": optional, "source": source}
 
-    def score(self, silence: float, shapes: np.ndarray, **inputs: Any) -> dict[str, Any]:
-        """Its `scores` by some calls; `returned`: what one returned instead, and the due shape.
+    def score(self, silence: float, count: int, **inputs: Any) -> dict[str, Any]:
+        """Its `scores` in some calls; `returned`: the fields of an UnusableError.
 
-        It ends early after `silence` seconds, and behind a call with scores that are not finite.
+        Inputs are called `0 features`, by the number of their call. It ends early after `silence`
+        seconds.
         """
+        calls: list[dict[str, Any]] = [{} for _ in range(count)]
+        for key, value in inputs.items():
+            at, _, name = key.partition(" ")
+            calls[int(at)][name] = value
         scores, end = [np.zeros(0)], time.monotonic() + silence
         returned: list[Any] = []
-        for values in calls_of(shapes, inputs):
+        for values in calls:
             try:
                 with self._audit.call():
-                    answer = call(self._function, self._signature, values)
+                    scores.append(call(self._function, self._signature, values))
             except UnusableError as error:
-                returned = [error.finding, error.remedy, error.shape, error.expected]
+                returned = [error.finding, error.remedy, error.fault]
                 break
-            # Float64, as order and ties are those of the numbers that were returned
-            scores.append(answer.astype(np.float64).ravel())
             self.counter[0] += 1
-            if time.monotonic() > end or not np.isfinite(scores[-1]).all():
+            if time.monotonic() > end:
                 break
         return {"scores": np.concatenate(scores), "returned": returned}
 
@@ -236,15 +216,8 @@ class FunctionProcess:
             return join_places(())
         return self._ask("places")
 
-    def scores(
-        self, shapes: np.ndarray, inputs: Mapping[str, Any], where: Callable[[int], str]
-    ) -> Answer:
-        """The scores of the first calls, as many as are soon done.
-
-        Args:
-            shapes: as for `calls_of`.
-            inputs: as for `calls_of`.
-            where: the lists of a call in words.
+    def scores(self, calls: Sequence[Inputs], where: Sequence[str]) -> Answers:
+        """Make calls, as a `Caller`.
 
         Raises:
             DataError: it cannot be started again.
@@ -254,18 +227,19 @@ class FunctionProcess:
         worker, silence = self.worker, min(SILENCE, SHARE * self.seconds)
         if worker is None:
             raise DataError(self.target, "its process was ended", "Try again.")
+        inputs = {
+            f"{at} {name}": value for at, one in enumerate(calls) for name, value in one.items()
+        }
         try:
-            answer = worker.ask("score", silence=silence, shapes=shapes, **inputs)
+            answer = worker.ask("score", silence=silence, count=len(calls), **inputs)
         except WorkerError as error:
             # It may have died behind the last call
-            done = min(worker.counter, len(shapes) - 1)
-            return np.zeros(0), done, _error(where(done), error)
-        done, failed = worker.counter, None
-        if answer["returned"]:
-            finding, remedy, *found = answer["returned"]
-            had, due = map(tuple, found)
-            failed = answer_error(where(done), finding, remedy, (had, due))
-        return answer["scores"], done, failed
+            done = min(worker.counter, len(calls) - 1)
+            return [], done, _error(where[done], error)
+        done, returned = worker.counter, answer["returned"]
+        sizes = [math.prod(one["features"].shape[:-1]) for one in calls[:done]]
+        failed = UnusableError(*returned).at(where[done]) if returned else None
+        return np.split(answer["scores"], np.cumsum(sizes))[:done], done, failed
 
 
 def _error(where: str, error: WorkerError) -> DataError:
@@ -279,62 +253,69 @@ def _error(where: str, error: WorkerError) -> DataError:
     return told
 
 
-def make_calls(
-    calls: Sequence[int],
-    work: Callable[[Sequence[int]], Outcome],
-    needed: Callable[[int], bool] = lambda _: True,
-) -> tuple[int, ShuffleproofError] | None:
-    """Make calls one after the other, several by each request; the first that failed, and why.
+def calls_here(function: Callable[..., Any], signature: CallSignature) -> Caller:
+    """Caller of a function in this process."""
 
-    Args:
-        calls: by number.
-        work: makes the first ones of some calls.
-        needed: False for a call that is not to be made any more.
-    """
-    at, together = 0, FIRST_TOGETHER
-    while at < len(calls) and needed(calls[at]):
-        chosen = calls[at : at + together]
-        done, error = work(chosen)
-        at += done
-        if error is not None:
-            return calls[at], error
-        # Slow calls are made one by one: another process may have failed meanwhile
-        together = 2 * together if done == len(chosen) else max(1, done)
-    return None
+    def scores(calls: Sequence[Inputs], where: Sequence[str]) -> Answers:
+        made = []
+        for inputs, words in zip(calls, where, strict=True):
+            try:
+                made.append(call(function, signature, inputs))
+            except UnusableError as error:
+                raise error.at(words) from error
+            except Exception as error:  # whatever a user's function does
+                # Raised by the call itself and not inside the function: its signature is wrong
+                is_call = isinstance(error, TypeError) and not user_line(error)
+                remedy = f"It is called as {SIGNATURE}." if is_call else "Correct it."
+                raise DataError(words, f"it failed: {failure(error)}", remedy) from error
+        return made, len(made), None
+
+    return scores
 
 
 def map_calls(
-    processes: Sequence[FunctionProcess],
+    callers: Sequence[Caller],
     count: int,
-    work: Callable[[FunctionProcess, Sequence[int]], Outcome],
+    work: Callable[[Caller, Sequence[int]], tuple[int, ShuffleproofError | None]],
+    stop: Callable[[], None],
 ) -> None:
-    """Make calls, as many at the same time as there are processes; they take turns.
+    """Make calls, as many at the same time as there are callers, which take turns.
 
     Processes and not threads of one process: the seconds, the crash and the state of a call are its
     own, and functions need not be safe in threads.
 
+    Args:
+        callers: of processes, or one of this process.
+        count: number of calls.
+        work: makes the first ones of some calls; returns how many, and the error of the next one.
+        stop: ends the calls that are under way, for Ctrl-C.
+
     Raises:
         ShuffleproofError: of the first call in their order that failed.
     """
-    failed: dict[int, BaseException] = {}
+    failed: dict[int, ShuffleproofError] = {}
 
     def turn(place: int) -> None:
-        def needed(at: int) -> bool:
-            """An earlier call has failed: its error is raised, so later calls are not needed."""
-            return min(failed, default=at) >= at
+        calls = range(place, count, len(callers))
+        at, together = 0, MOST_TOGETHER
+        # Behind a call that failed no other is needed
+        while at < len(calls) and calls[at] <= min(failed, default=count):
+            chosen = calls[at : at + together]
+            done, error = work(callers[place], chosen)
+            at += done
+            if error is not None:
+                failed[calls[at]] = error
+                return
+            # Slow calls are made one by one: another process may have failed meanwhile
+            together = min(2 * together, MOST_TOGETHER) if done == len(chosen) else max(1, done)
 
-        calls = range(place, count, len(processes))
-        found = make_calls(calls, partial(work, processes[place]), needed)
-        failed.update([] if found is None else [found])
-
-    with ThreadPoolExecutor(len(processes)) as pool:
+    with ThreadPoolExecutor(len(callers)) as pool:
         try:
-            # `list` waits for all and raises what a worker raised; one process needs no thread
-            list((pool.map if len(processes) > 1 else map)(turn, range(len(processes))))
-        except BaseException as error:  # Ctrl-C
-            failed[-1] = error
-            for process in processes:
-                process.end()
+            # `list` waits for all and raises what a worker raised; one caller needs no thread
+            list((pool.map if len(callers) > 1 else map)(turn, range(len(callers))))
+        except BaseException:  # Ctrl-C: the other callers make no further call
+            failed[-1] = DataError("the calls", "interrupted", "Run it again.")
+            stop()
             raise
     if failed:
         raise failed[min(failed)]

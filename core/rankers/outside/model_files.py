@@ -30,26 +30,16 @@ from shuffleproof.core.words import counted
 UNUSED = ("dask", "graphviz", "matplotlib", "pandas", "pyarrow", "sklearn")
 """Modules that libraries load in a second or two, and that few files need (`Library.needs`)."""
 
-FORMAT = 4
-"""The version of LightGBM's text that is known here."""
-
 BEGINNINGS = (
     (rb"$", "empty"),
     (rb"\x80[\x02-\x05]", "a pickle"),
-    (rb"binf", "in XGBoost's old binary format"),
-    (rb"booster\[", "a dump for people, as dump_model writes"),
-    (rb'\{"name"|\[\s*\{\s*"nodeid"', "a dump, as dump_model writes"),
-    (rb'\{"learner":\{"generic_param"|\{.{0,400}"generic_param"', "a configuration, without trees"),
-    (rb"tree\s", "LightGBM's text"),
-    (rb"CBM1", "CatBoost's binary format"),
-    (rb"##|<ensemble|[01]:", "RankLib's text"),
     (rb"x[\x01\x5e\x9c\xda]|\x1f\x8b|BZh|\xfd7zXZ", "compressed, as joblib does"),
-    (rb'\{"learner"|\{L', "XGBoost's JSON"),
+    (rb'booster\[|\{"name"|\[\s*\{\s*"nodeid"', "a dump, as dump_model writes"),
 )
-"""Beginnings of files, and their kinds."""
+"""Beginnings of files that no library reads, and their kinds."""
 
 MOST_DIGITS = 9  # of the number of a round
-HEAD = 1 << 16  # bytes read at either end of a file to recognise its format
+HEAD = 1 << 10  # bytes that show the format of a file
 UNPACKED = 4 << 30
 """Bytes that the parts of a zip, which TorchScript and skops write, may have."""
 
@@ -65,7 +55,6 @@ class Library:
         open: the model of a file, from the module.
         columns: of a model.
         predict: from module, model and features: a score a document, or one a class.
-        categories: places of the columns that a model splits by category.
         rounds: that a model scores with, and all that it has, where these differ.
         lists: a model may read the whole list: each is scored by itself, in its input order.
         missing: it always reads cells that the data set leaves out as missing values.
@@ -80,7 +69,6 @@ class Library:
     open: Callable[[Any, Path], Any]
     columns: Callable[[Any], ModelColumns]
     predict: Callable[[Any, Any, np.ndarray], np.ndarray]
-    categories: Callable[[Any], Sequence[int]] = lambda _: ()
     rounds: Callable[[Any], Mapping[str, int]] = lambda _: {}
     lists: bool = False
     missing: bool = False
@@ -91,29 +79,6 @@ class Library:
     def words(self, error: object) -> str:
         """Quotation of an error."""
         return f"{in_its_words(self.speaker or self.name, error)}."
-
-
-@dataclass(frozen=True)
-class GivenData:
-    """The documents that a model scores.
-
-    Attributes:
-        features: 0 where the data set leaves a cell out.
-        ids: of the features.
-        names: of the features.
-        absent: true where a cell is left out; None: none is.
-        rule: how columns are matched; empty: by the only rule that fits.
-        missing: absent cells are missing values for every model that knows them.
-        lengths: documents of each list.
-    """
-
-    features: Float32[np.ndarray, "docs features"]
-    ids: Int64[np.ndarray, " features"]
-    names: Sequence[str] = ()
-    absent: Bool[np.ndarray, "docs features"] | None = None
-    rule: str = ""
-    missing: bool = False
-    lengths: Int64[np.ndarray, " lists"] | None = None
 
 
 class ModelServer:
@@ -127,7 +92,7 @@ class ModelServer:
         absent: Any = None
         # None makes `import` fail at once, and the libraries go on without them
         sys.modules.update(dict.fromkeys(set(UNUSED) - set(LIBRARIES[kind].needs), absent))
-        scores, how = model_scores(kind, Path(path), GivenData(**data), self._opened)
+        scores, how = model_scores(kind, Path(path), opener=self._opened, **data)
         return {"scores": np.asarray(scores, dtype=np.float32), "how": how}
 
     def open_rankers(self, directories: list[str]) -> dict[str, Any]:
@@ -166,19 +131,38 @@ def open_model(kind: str, path: Path) -> tuple[Any, Any]:
     except Exception as error:
         if missing := MissingPackageError.of(error):
             raise missing from error
-        raise _unreadable(kind, path, error, getattr(module, "__version__", "")) from error
+        raise _unreadable(kind, path, error) from error
 
 
-def model_scores(
+def model_scores(  # noqa: PLR0913 (the file, the documents, and how columns are matched)
     kind: str,
     path: Path,
-    data: GivenData,
+    *,
+    features: Float32[np.ndarray, "docs features"],
+    ids: Int64[np.ndarray, " features"],
+    names: Sequence[str] = (),
+    absent: Bool[np.ndarray, "docs features"] | None = None,
+    rule: str = "",
+    missing: bool = False,
+    lengths: Int64[np.ndarray, " lists"] | None = None,
     opener: Callable[[str, Path], tuple[Any, Any]] = open_model,
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """The raw scores of a model file, and how it was read.
 
     That is `columns` (the rule), `absent` columns, whether absent cells are `missing`, `rounds`
-    used, and the `seconds` of scoring. `opener` opens the file.
+    used, and the `seconds` of scoring.
+
+    Args:
+        kind: of the file.
+        path: of the file.
+        features: of the documents, 0 where the data set leaves a cell out.
+        ids: of the features.
+        names: of the features.
+        absent: true where a cell is left out; None: none is.
+        rule: how columns are matched; empty: by the only rule that fits.
+        missing: absent cells are missing values for every model that knows them.
+        lengths: documents of each list.
+        opener: opens the file.
 
     Raises:
         MissingPackageError: its library is missing.
@@ -187,15 +171,13 @@ def model_scores(
     library = LIBRARIES[kind]
     module, model = opener(kind, path)
     columns = library.columns(model)
-    match = match_columns(columns, data.ids.tolist(), data.names, data.rule)
-    missing = library.missing or (data.missing and library.reads_nan(model))
-    features = data.features
-    if missing and data.absent is not None:
+    match = match_columns(columns, ids.tolist(), names, rule)
+    missing = library.missing or (missing and library.reads_nan(model))
+    if missing and absent is not None:
         # The library reads an absent cell of LETOR text as NaN, not as 0
-        features = np.where(data.absent, np.float32(np.nan), features)
+        features = np.where(absent, np.float32(np.nan), features)
     matrix = match.of(features, np.nan if missing else 0.0)
-    _check_categories(matrix, library.categories(model))
-    bounds = np.cumsum(data.lengths)[:-1] if library.lists and data.lengths is not None else ()
+    bounds = np.cumsum(lengths)[:-1] if library.lists and lengths is not None else ()
     start = time.perf_counter()
     try:
         # Timed alone: opening the file is no part of scoring
@@ -212,9 +194,8 @@ def model_scores(
             remedy += ", or say how its columns are matched (--columns)"
         finding = "it does not score these features"
         raise ModelError(finding, f"{remedy}. {library.words(error)}") from error
-    seconds = time.perf_counter() - start
-    how = {**match.plain(), **library.rounds(model), "seconds": seconds}
-    how["missing"] = bool(missing and data.absent is not None)
+    how = {**match.plain(), **library.rounds(model), "seconds": time.perf_counter() - start}
+    how["missing"] = bool(missing and absent is not None)
     return np.concatenate(answers or [np.zeros(0)]), how
 
 
@@ -248,49 +229,16 @@ def _check_unpacked(path: Path) -> None:
         raise ModelError(f"its parts unpack to {size / 1e9:.0f} GB", "Save a smaller model.")
 
 
-def _unreadable(kind: str, path: Path, error: Exception, version: str) -> ModelError:
+def _unreadable(kind: str, path: Path, error: Exception) -> ModelError:
     """The error for a file that its library did not read."""
     library = LIBRARIES[kind]
     with path.open("rb") as file:
-        head = file.read(HEAD)
-        file.seek(max(path.stat().st_size - HEAD, 0))
-        tail = file.read()
-    finding, remedy = f"it is no model of {library.name}", library.saved
-    for begins, description in BEGINNINGS:
-        if re.match(begins, head.lstrip()):
-            own = description.startswith(library.name)
-            finding = "it is damaged, or cut short" if own else f"it is {description}"
-            break
-    for other, its in LIBRARIES.items():
-        if other != kind and finding.startswith(f"it is {its.name}'s"):
-            remedy = f"Name it {other}:{path.name}."
-    if newer := _newer_version(library.name, head + tail, version):
-        finding, remedy = newer, f"Install that version, or save it by {version}."
+        head = file.read(HEAD).lstrip()
+    usual = f"no model of {library.name}, damaged, or of a newer version"
+    found = next((words for begins, words in BEGINNINGS if re.match(begins, head)), usual)
     # Messages do not show where the file lies.
     message = str(error).replace(f"{path.parent}/", "")
-    return ModelError(finding, f"{remedy} {library.words(message)}")
-
-
-def _newer_version(library: str, text: bytes, version: str) -> str:
-    """That a file was written by a newer version than what is here; empty where it was not."""
-    # LightGBM counts versions of its format, XGBoost those of the library
-    if library == "LightGBM":
-        match = re.search(rb"^version=v(\d+)", text, re.MULTILINE)
-        if match and int(match[1]) > FORMAT:
-            return f"its text is of version {int(match[1])}, {library} {version} reads {FORMAT}"
-        return ""
-    if library != "XGBoost":
-        return ""
-    match = re.search(rb'"version"\s*:\s*\[(\d+),\s*(\d+)', text)
-    if match and (int(match[1]), int(match[2])) > tuple(map(int, version.split(".")[:2])):
-        return f"it was saved by {library} {int(match[1])}.{int(match[2])}, {version} is installed"
-    return ""
-
-
-def _lightgbm_categories(booster: Any) -> list[int]:
-    infos = booster.dump_model(num_iteration=1)["feature_infos"]
-    names = booster.feature_name()
-    return [at for at, name in enumerate(names) if infos.get(name, {}).get("values")]
+    return ModelError(f"it is {found}", f"{library.saved} {library.words(message)}")
 
 
 def lightgbm_columns(booster: Any) -> ModelColumns:
@@ -340,21 +288,6 @@ def best_rounds(booster: Any) -> int:
     text = booster.attributes().get("best_iteration", "")
     best = int(text) + 1 if text.isdecimal() and len(text) < MOST_DIGITS else 0
     return best if best < booster.num_boosted_rounds() else 0
-
-
-def _check_categories(
-    features: Float32[np.ndarray, "docs features"], categories: Sequence[int]
-) -> None:
-    """Refuse features that are no categories where a model splits by categories."""
-    for column in categories:
-        values = features[:, column]
-        known = values[~np.isnan(values)]
-        wrong = known[(known < 0) | (known != np.floor(known))]
-        if len(wrong):
-            finding = (
-                f"it splits column {column + 1} by category, and the data has {wrong[0]:g} there"
-            )
-            raise ModelError(finding, "Give the column the whole numbers that it was trained on.")
 
 
 def _open_onnx(onnxruntime: Any, path: Path) -> Any:
@@ -496,7 +429,6 @@ LIBRARIES = {
             model_file=str(path), params={"verbosity": -1}
         ),
         columns=lightgbm_columns,
-        categories=_lightgbm_categories,
         predict=lambda _, booster, matrix: booster.predict(matrix, num_threads=1),
     ),
     "xgboost": Library(
@@ -505,9 +437,6 @@ LIBRARIES = {
         module="xgboost",
         open=_open_xgboost,
         columns=xgboost_columns,
-        categories=lambda booster: [
-            at for at, kind in enumerate(booster.feature_types or ()) if kind == "c"
-        ],
         predict=_xgboost_margins,
         rounds=_xgboost_rounds,
         missing=True,

@@ -77,10 +77,6 @@ class RankLibModel:
 def read(etree: ModuleType, content: bytes) -> RankLibModel:
     """The model of a file.
 
-    Args:
-        etree: `xml.etree.ElementTree`.
-        content: of the file.
-
     Raises:
         ModelError: a model of another algorithm, or XML that declares entities.
     """

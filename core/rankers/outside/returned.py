@@ -1,35 +1,14 @@
 """Answers of functions: checked arrays of real numbers, or a description of the problem."""
 
-import inspect
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float32, Float64, Int64
 
+from shuffleproof.core.data import ragged
 from shuffleproof.core.errors import AnswerError
 from shuffleproof.core.rankers.outside.signature import OF_LISTS, SIGNATURE, CallSignature
-
-WORDS: tuple[tuple[Any, str, str], ...] = (
-    (type(None), "nothing", "Return the scores."),
-    (AsyncIterator, "an asynchronous generator", "Make it a plain function."),
-    (Iterator, "a generator", "Return a list of them: list(…)."),
-    (Mapping, "a dictionary", "Return the scores alone, in the order of the documents."),
-    (AbstractSet, "a set, which has no order", "Return a list, in the order of the documents."),
-    (str | bytes, "a text", "Return numbers."),
-)
-"""Types that hold no scores, what they are called, and what to do."""
-
-KINDS = {
-    "U": "texts",
-    "S": "texts",
-    "O": "Python objects",
-    "b": "truth values",
-    "M": "dates",
-    "c": "complex numbers",
-}
-"""Kinds of arrays that are no numbers, in words."""
-
 
 LARGEST = float(np.finfo(np.float32).max)
 USABLE = "Expected finite numbers of single precision, or −∞ for documents that come last."
@@ -45,21 +24,58 @@ def is_score(values: np.ndarray) -> np.ndarray:
     return (np.abs(numbers) <= LARGEST) | (numbers == -np.inf)
 
 
+def in_single_precision(
+    offsets: Int64[np.ndarray, " bounds"], scores: Float64[np.ndarray, " docs"]
+) -> Float32[np.ndarray, " docs"]:
+    """The scores as float32, in every list of the same order and with the same ties.
+
+    Where rounding would tie two, the higher one moves up by the smallest step there is.
+
+    >>> scores = in_single_precision(np.array([0, 3]), np.array([1 + 1e-9, 1.0, 1.0]))
+    >>> bool(scores[0] > scores[1] == scores[2] == 1)
+    True
+    """
+    rounded = scores.astype(np.float32)
+    # Rising, so that a step up can carry on to the scores above
+    order = ragged.order_within(offsets, scores)
+    lists = ragged.segment_ids(offsets)
+    follows = np.diff(lists, prepend=-1) == 0
+    rises, flat = np.zeros((2, len(order)), dtype=bool)  # differences of two −∞ are no numbers
+    rises[1:] = scores[order][1:] > scores[order][:-1]
+    flat[1:] = rounded[order][1:] <= rounded[order][:-1]
+    tied = follows & rises & flat
+    # Only lists with a new tie are walked through: rounding rarely makes one
+    for place in np.flatnonzero(follows & np.isin(lists, lists[tied])).tolist():
+        below, document = rounded[order[place - 1]], order[place]
+        # The smallest float32 above the one below, if rounding did not separate them
+        above = max(rounded[document], np.nextafter(below, np.float32(np.inf)))
+        rounded[document] = above if rises[place] else below
+    return rounded
+
+
 class UnusableError(Exception):
     """An answer of a function without scores.
 
     Attributes:
         finding: description.
         remedy: what to do.
-        shape: of an array of numbers, where it is another than is due.
-        expected: the shape that is due.
+        fault: as of `AnswerError`.
     """
 
-    def __init__(self, finding: str, remedy: str = "", shape: tuple[int, ...] = ()) -> None:
-        """Both in words."""
-        self.finding, self.remedy, self.shape = finding, remedy, shape
-        self.expected: tuple[int, ...] = ()
+    def __init__(self, finding: str, remedy: str, fault: str = "no-scores") -> None:
+        self.finding, self.remedy, self.fault = finding, remedy, fault
         super().__init__(finding)
+
+    def at(self, place: str) -> AnswerError:
+        """The error of a call at a place: the ranker and the query."""
+        return AnswerError(place, f"it returned {self.finding}", self.remedy, self.fault)
+
+
+def fault_of(got: tuple[int, ...], due: tuple[int, ...]) -> str:
+    """The fault of an answer of another shape; see `AnswerError`."""
+    if len(got) == len(due) == 1 and got != due:
+        return "dropped-documents" if got < due else "added-documents"
+    return "no-scores"
 
 
 def numbers(answer: Any, expected: tuple[int, ...]) -> np.ndarray:
@@ -67,35 +83,15 @@ def numbers(answer: Any, expected: tuple[int, ...]) -> np.ndarray:
 
     Lists, arrays, Torch tensors (also with gradients, on a GPU, in bfloat16) and Series work.
 
-    Args:
-        answer: what it returned.
-        expected: the shape that is due.
-
     Raises:
         UnusableError: it holds no such scores.
 
     >>> numbers([[1], [2]], (2,)).tolist()
-    [1, 2]
+    [1.0, 2.0]
     """
-    if inspect.iscoroutine(answer):
-        answer.close()  # else Python warns that it was never awaited
-        raise UnusableError(
-            "a coroutine, as an async function does",
-            "Make it a plain function that runs it: asyncio.run(…).",
-        )
-    for kind, description, remedy in WORDS:
-        if isinstance(answer, kind):
-            raise UnusableError(description, remedy)
     _check_order(answer)
-    # `np.ma` takes a while to load, and no plain array is masked
-    if (
-        type(answer) is not np.ndarray
-        and np.ma.isMaskedArray(answer)
-        and np.ma.getmaskarray(answer).any()
-    ):
-        masked = int(np.ma.getmaskarray(answer).sum())
-        finding = f"a masked array, {masked} of {answer.size} scores masked"
-        raise UnusableError(finding, "Give them a score: .filled(…).")
+    if type(answer).__name__ == "MaskedArray" and answer.mask.any():
+        raise UnusableError("masked scores", "Give them a score: .filled(…).")
     if hasattr(answer, "detach"):  # a tensor
         answer = answer.detach().cpu()
         # NumPy has no bfloat16
@@ -108,9 +104,16 @@ def numbers(answer: Any, expected: tuple[int, ...]) -> np.ndarray:
         scores = scores[..., 0]
     is_real = np.issubdtype(scores.dtype, np.integer) or np.issubdtype(scores.dtype, np.floating)
     if scores.shape != expected or not is_real:
-        kind = KINDS.get(scores.dtype.kind, str(scores.dtype))
-        raise UnusableError(f"{kind} of shape {scores.shape}", shape=scores.shape)
-    return scores
+        # NumPy makes one object of what is no array: nothing, a generator, a dictionary
+        is_other = scores.dtype == object and not scores.shape
+        kind = f"{scores.dtype} of shape {scores.shape}"
+        kind = f"an object of type {type(answer).__name__}" if is_other else kind
+        due = " x ".join(map(str, expected))
+        remedy = f"Expected {due} numbers: {OF_LISTS if len(expected) > 1 else SIGNATURE}."
+        fault = fault_of(scores.shape, expected)
+        raise UnusableError(kind, remedy, fault)
+    # Float64, as order and ties are those of the numbers that were returned
+    return scores.astype(np.float64)
 
 
 def _check_order(answer: Any) -> None:
@@ -128,33 +131,23 @@ def _check_order(answer: Any) -> None:
 
 def call(
     function: Callable[..., Any], signature: CallSignature, inputs: Mapping[str, Any]
-) -> np.ndarray:
-    """The scores that a function returns of several lists, or of one where it takes no mask.
+) -> Float64[np.ndarray, " slots"]:
+    """The scores that a function returns of a list, or of several where it takes a mask.
 
     Args:
         function: of a user.
         signature: its inputs.
-        inputs: by name, with an axis of lists in front.
+        inputs: by name, with an axis of lists in front for a function that takes a mask.
 
     Raises:
-        UnusableError: it returned something else.
+        UnusableError: it returned something else, or what is no score of a document.
     """
-    shape = inputs["features"].shape[:2]
-    if "mask" in signature.inputs:
-        inputs = {"mask": np.ones(shape, dtype=bool), **inputs}
-    else:
-        inputs, shape = {name: value[0] for name, value in inputs.items()}, shape[1:]
-    try:
-        return numbers(signature.call(function, inputs), shape)
-    except UnusableError as error:
-        error.expected = shape
-        raise
-
-
-def answer_error(
-    where: str, finding: str, remedy: str, shapes: tuple[tuple[int, ...], tuple[int, ...]]
-) -> AnswerError:
-    """The error for an answer without scores: where, its words, its shape and the due one."""
-    expected = " x ".join(map(str, shapes[1]))
-    due = remedy or f"Expected {expected} numbers: {OF_LISTS if ' x ' in expected else SIGNATURE}."
-    return AnswerError.of_shape(where, f"it returned {finding}", due, shapes)
+    shape = inputs["features"].shape[:-1]
+    scores, mask = numbers(signature.call(function, inputs), shape), inputs.get("mask", True)
+    wrong = np.argwhere(~is_score(scores) & mask)
+    if len(wrong):
+        *lists, document = wrong[0].tolist()
+        place = f"document {document + 1} of {shape[-1]}"
+        place += f" in list {lists[0] + 1}" if lists else ""
+        raise UnusableError(f"{scores[tuple(wrong[0])]} for {place}", USABLE, "not-finite")
+    return scores.ravel()

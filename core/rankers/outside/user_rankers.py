@@ -9,7 +9,7 @@ size; the result is stored if the class has `save` and `load`, else it lives wit
 import copy
 import inspect
 import json
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,6 @@ from shuffleproof.core import user_code
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import (
-    AnswerError,
     ArtefactError,
     DataError,
     ParameterError,
@@ -37,7 +36,7 @@ from shuffleproof.core.rankers.name import LIGHTGBM, OBJECT, XGBOOST, Kind, Rank
 from shuffleproof.core.rankers.outside.callable_ranker import (
     EVERYTHING,
     CallableRanker,
-    Scores,
+    not_stored,
     reads_of,
     score_lists,
 )
@@ -47,8 +46,7 @@ from shuffleproof.core.rankers.outside.columns import (
     ModelError,
     match_columns,
 )
-from shuffleproof.core.rankers.outside.file_ranker import in_single_precision
-from shuffleproof.core.rankers.outside.function_process import Answer, Outcome, calls_of, make_calls
+from shuffleproof.core.rankers.outside.function_process import calls_here
 from shuffleproof.core.rankers.outside.model_files import (
     best_rounds,
     lightgbm_columns,
@@ -57,14 +55,7 @@ from shuffleproof.core.rankers.outside.model_files import (
     sklearn_reads_nan,
     xgboost_columns,
 )
-from shuffleproof.core.rankers.outside.returned import (
-    USABLE,
-    UnusableError,
-    answer_error,
-    call,
-    is_score,
-    numbers,
-)
+from shuffleproof.core.rankers.outside.returned import in_single_precision
 from shuffleproof.core.rankers.outside.signature import SIGNATURE, CallSignature, call_signature
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.words import counted
@@ -96,15 +87,15 @@ class RegisteredRanker:
         return self.thing(**{**self.parameters, **changes})
 
     @property
-    def takes_seed(self) -> bool:
-        """True if `fit`, or the class, has a parameter `seed`."""
-        return self.seed_of_fit or "seed" in user_code.parameters_of(self.thing)[1]
-
-    @property
     def seed_of_fit(self) -> bool:
         """True if `fit` has a parameter `seed`."""
         fit = getattr(self.thing, "fit", None)
         return fit is not None and "seed" in user_code.parameters_of(fit)[1]
+
+    @property
+    def takes_seed(self) -> bool:
+        """True if `fit`, or the class, has a parameter `seed`."""
+        return self.seed_of_fit or "seed" in user_code.parameters_of(self.thing)[1]
 
     @property
     def is_saved(self) -> bool:
@@ -116,10 +107,9 @@ class RegisteredRanker:
 def ranker(name: str, thing: Any, *, version: str = "1", **parameters: Any) -> str:
     """Register a user's ranker, so that every study accepts it as `python:NAME`.
 
-    Taken are functions `score(features, ranks)` of one list, objects with such a method or with the
-    program's own `score(dataset, lists)`, torch modules, models of LightGBM and XGBoost, and what
-    has `predict`. They are given what their parameters name (`signature.INPUTS`), one list at a
-    time, and score without training.
+    Taken are functions `score(features, ranks)` of one list, objects with such a method, torch
+    modules, models of LightGBM and XGBoost, and what has `predict`. They are given what their
+    parameters name (`signature.INPUTS`), one list at a time, and score without training.
 
     A class with `fit` is trained by studies on each fold, seed and size:
     `fit(train, valid)` gets two `Lists`, and `seed` where it has such a parameter. What was trained
@@ -221,8 +211,8 @@ def _form_of(function: Callable[..., Any]) -> ScoringForm:
         raise UsageError(f"{name} cannot be a ranker: {error}; write {SIGNATURE}") from None
 
 
-def scoring_form(thing: Any) -> ScoringForm | None:
-    """Scoring function of an object; None: it has Shuffleproof's own `score(dataset, lists)`.
+def scoring_form(thing: Any) -> ScoringForm:
+    """Scoring function of an object.
 
     Raises:
         UsageError: it cannot be a ranker.
@@ -234,8 +224,6 @@ def scoring_form(thing: Any) -> ScoringForm | None:
         raise UsageError(f"{name} cannot be a ranker: give {CALLED}")
     if kind.__name__ == "Booster" and package in {LIGHTGBM, XGBOOST}:
         return ScoringForm(_of_booster(thing, package), FEATURES)
-    if score is not None and {"dataset", "lists"} <= set(inspect.signature(score).parameters):
-        return None
     if hasattr(thing, "predict") and (score is None or _of_labels(score)):
         # LightGBM's own models for scikit-learn would take all cores of the machine.
         options = {"num_threads": threads_allowed()} if package == LIGHTGBM else {}
@@ -375,10 +363,7 @@ class UserRanker:
     @property
     def reads(self) -> frozenset[Input]:
         """Everything, and of what names documents and queries what it takes."""
-        score = scoring_form(self.thing)
-        return reads_of(
-            getattr(self.thing, "reads", ()) if score is None else score.signature.inputs
-        )
+        return reads_of(scoring_form(self.thing).signature.inputs)
 
     def fresh_copy(self, threads: int | None = None) -> "UserRanker":
         """One that has seen nothing yet."""
@@ -394,54 +379,10 @@ class UserRanker:
             DataError: it failed, or did not return one score a document (−∞: last).
         """
         form = scoring_form(self.thing)
-        if form is None:
-            answer = self.thing.score(dataset, lists)
-            try:
-                scores = numbers(answer, (len(lists.rows),)).astype(np.float64)
-            except UnusableError as error:
-                shapes = error.shape, (len(lists.rows),)
-                raise answer_error(self.name, error.finding, error.remedy, shapes) from error
-            wrong = np.flatnonzero(~is_score(scores))
-            if len(wrong):
-                finding = f"it returned {scores[wrong[0]]} for document {wrong[0] + 1}"
-                raise AnswerError(self.name, f"{finding} of {len(scores)}", USABLE, "not-finite")
-        else:
-
-            def make_all(count: int, make: Callable[[Scores, Sequence[int]], Outcome]) -> None:
-                found = make_calls(range(count), partial(make, partial(self._answers, form)))
-                if found is not None:
-                    raise found[1]
-
-            features = model_features(self.thing, dataset, self.columns, self.name)
-            scores = score_lists(self.name, form.signature, dataset, lists, make_all, features)
+        features = model_features(self.thing, dataset, self.columns, self.name)
+        callers = [calls_here(*form)]
+        scores = score_lists(self.name, form.signature, dataset, lists, callers, features)
         return scores if self.as_returned else in_single_precision(lists.offsets, scores)
-
-    def _answers(
-        self,
-        form: ScoringForm,
-        shapes: np.ndarray,
-        inputs: Mapping[str, Any],
-        where: Callable[[int], str],
-    ) -> Answer:
-        """Scores of calls up to the first one with scores that are not finite."""
-        scores = [np.zeros(0)]
-        for at, values in enumerate(calls_of(shapes, inputs)):
-            scores.append(self._answer(form, values, where(at)).astype(np.float64).ravel())
-            if not np.isfinite(scores[-1]).all():
-                break
-        return np.concatenate(scores), len(scores) - 1, None
-
-    def _answer(self, form: ScoringForm, inputs: Mapping[str, Any], where: str) -> np.ndarray:
-        try:
-            return call(form.function, form.signature, inputs)
-        except UnusableError as error:
-            shapes = error.shape, error.expected
-            raise answer_error(where, error.finding, error.remedy, shapes) from error
-        except Exception as error:  # whatever a user's function does
-            # Raised by the call itself and not inside the function: its signature is wrong
-            is_call = isinstance(error, TypeError) and not user_code.user_line(error)
-            remedy = f"It is called as {SIGNATURE}." if is_call else "Correct it."
-            raise DataError(where, f"it failed: {user_code.failure(error)}", remedy) from error
 
     def save(self, directory: Path) -> None:
         """Write what its class's `load` reads, and by which name it is registered.
@@ -450,8 +391,7 @@ class UserRanker:
             DataError: it cannot be stored.
         """
         if not hasattr(self.thing, "save"):
-            finding = f"{self.name} is an object of this process"
-            raise DataError(str(directory), finding, "Name it again each time: it is not stored.")
+            raise not_stored(directory, f"{self.name} is an object of this process")
         self.thing.save(directory)
         if (directory / FILE).exists():
             raise DataError(self.name, f"its `save` writes {FILE}", "Name that file otherwise.")

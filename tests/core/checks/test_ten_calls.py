@@ -1,12 +1,13 @@
 """The doctor of rerankers behind HTTP on toy servers, faults of answers, and the selftest."""
 
 import json
+import os
 import time
 from itertools import count
 
 import pytest
 
-from shuffleproof.core.checks import call_faults, selftest, ten_calls
+from shuffleproof.core.checks import selftest, ten_calls
 from shuffleproof.core.checks.ten_calls import MOST_CALLS, examine_endpoint
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.layout import SAMPLE_TEXTS
@@ -142,8 +143,7 @@ def test_the_command_needs_no_data_and_names_the_calls(capsys):
     assert "call 1 (query built-in 1, its list)" in capsys.readouterr().out
 
 
-def test_certificates_and_studies_state_faults_of_answers(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("SHUFFLEPROOF_FUNCTION_JOBS", "1")  # --jobs sets it
+def test_certificates_and_studies_state_faults_of_answers(tmp_path, capsys):
     data = ["--data", SAMPLE_TEXTS, "--initial", "file-order", "--store", str(tmp_path)]
     few = ["--queries", "4", "--jobs", "4", *data, "--json"]
     toy = Toy(ZOO["five results"][0])
@@ -159,12 +159,13 @@ def test_certificates_and_studies_state_faults_of_answers(tmp_path, monkeypatch,
     assert "It left documents out in" in certificate["sentence"]
     assert 0 < left_out <= every == calls
     assert sentence.startswith(f"{name} left documents out in ")
+    assert not os.environ.keys() & {"SHUFFLEPROOF_FUNCTION_JOBS", "SHUFFLEPROOF_CALLS"}
 
 
 def test_the_selftest_passes_and_notices_a_blind_instrument(monkeypatch, capsys):
     assert main(["selftest"]) == 0
     assert "43 of 43 verdicts are as expected" in capsys.readouterr().out
-    monkeypatch.setattr(call_faults, "_changes", lambda _: [])
+    monkeypatch.setattr(ten_calls, "_changes", lambda _: [])
     assert main(["selftest", "--json"]) == 3
     rows = json.loads(capsys.readouterr().out)["rows"]
     wrong = {row["kind"] for row in rows if not row["passed"]}

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 from shuffleproof.core.cli.arguments import main
-from shuffleproof.core.rankers.outside.function_process import JOBS
 from shuffleproof.core.studies.registry import LISTLESS
 from tests import docs, small_collection
 from tests.places import ROOT
@@ -131,7 +130,6 @@ def key(folder):
 @pytest.mark.parametrize("line", RUN)
 def test_a_line_of_the_texts_does_its_work(line, folder, key, monkeypatch, capsys):
     monkeypatch.chdir(folder)
-    monkeypatch.setenv(JOBS, "1")  # `--jobs` changes it for the process
     words = shlex.split((starting(line, INSTEAD) or line).replace(KEY, key))
     planned = line.startswith(PLANNED)
     listless = "--preset" in words or words[1] in LISTLESS

@@ -98,16 +98,15 @@ def test_side_files_that_are_none_are_told_by_line_and_nothing_is_stored(letor, 
     assert not list(Store(letor / "store").artefacts())
 
 
-def test_a_function_of_texts_is_certified_from_the_shell(letor, capsys, monkeypatch):
+def test_a_function_of_texts_is_certified_from_the_shell(letor, capsys):
     (letor / "side.csv").write_text(CSV)
     store = ["--store", str(letor / "store")]
     asked = ["certify", "mine:score", "--data", "mine", "--initial", "feature:1", *store]
     assert main(["ingest", "own.txt", "--name", "mine", "--texts", "nowhere.csv", *store]) == 1
     assert main(["ingest", "own.txt", "--name", "mine", "--texts", "side.csv", *store]) == 0
     assert "Texts of 3 of 12 named documents" in capsys.readouterr().out
-    monkeypatch.setenv(function_process.JOBS, "1")  # and as it was, afterwards
     main([*asked, "--permutations", "2", "--jobs", "2", "--json"])
-    assert function_process.jobs_allowed() == 2
+    assert function_process.jobs_allowed() == 1, "--jobs counts for one command"
     answer = json.loads(capsys.readouterr().out)
     assert {"documents", "texts"} <= set(answer["reads"])
     assert answer["sentence"].endswith("It reads document ids and documents' texts.")

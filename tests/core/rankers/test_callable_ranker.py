@@ -173,7 +173,7 @@ def test_functions_of_one_list_and_of_several_with_a_mask_agree(test):
     expected = test.dataset.features[test.lists.rows, 2] - 0.5 * test.lists.ranks[:, 0]
     np.testing.assert_array_equal(found, expected.astype(np.float32))
     np.testing.assert_array_equal(several.score(test.dataset, test.lists), found)
-    assert (one.masked, several.masked) == (False, True)
+    assert ("mask" in one.signature.inputs, "mask" in several.signature.inputs) == (False, True)
     lists = few(test).lists
     by_length = CallableRanker.from_name("mine:by_padding").score(test.dataset, lists)
     own = 1 + 0.1 * np.repeat(lists.lengths, lists.lengths)
@@ -203,7 +203,7 @@ def test_one_process_answers_every_call_in_the_order_of_the_lists_and_is_not_thi
         ("crashes", r"query \S+: it crashed with SIGSEGV \(mine.py:LINE in crashes\). Correct it."),
         ("flat", r"it returned float32 of shape \(10,\). Expected 64 x 10 numbers"),
         ("within", r"failed: TypeError: alone\(\).*LINE in within\). Correct it."),
-        ("unknown", r"query \S+: it returned nan for document 5 of 10. Expected finite"),
+        ("unknown", r"queries .*: it returned nan for document 5 of 10 in list 2. Expected finite"),
         ("huge", r"query \S+: it returned 1e\+300 for document 1 of"),
     ],
 )  # fmt: skip
@@ -228,8 +228,8 @@ def test_a_function_that_hangs_is_stopped_in_time_told_where_and_asked_anew(test
 def test_a_function_that_hangs_ends_though_nobody_is_left_to_end_it(folder, monkeypatch):
     monkeypatch.setattr(worker_process, "LAST_BREATH", 0.0)
     own = CallableRanker.from_name("mine:holds", 1.5).processes[0].worker
-    given = {"features": np.zeros((2, 3), np.float32), "ranks": np.zeros((2, 1), np.int32)}
-    request = {"method": "score", "silence": 1.0, "shapes": np.array([[1, 2]]), **given}
+    given = {"0 features": np.zeros((2, 3), np.float32), "0 ranks": np.zeros((2, 1), np.int32)}
+    request = {"method": "score", "silence": 1.0, "count": 1, **given}
     own._connection.send_bytes(pack(request))
     assert own.process.wait(20) == 1, "by itself, and not by a signal"
 
@@ -439,7 +439,7 @@ def test_what_the_data_lack_is_told_to_who_needs_it(test):
             nameless,
             r"mine:by_name: it takes documents, and this data set has none. Name",
         ),
-        ("said", test.dataset, r"it takes texts, and this data set has none. Bring them \(`ingest"),
+        ("said", test.dataset, r"it takes texts, and this data set has none. Bring them: `ingest"),
     ):
         with pytest.raises(DataError, match=words):
             CallableRanker.from_name(f"mine:{name}").score(dataset, test.lists)
@@ -510,10 +510,6 @@ def test_jobs_are_a_whole_number(monkeypatch):
             function_process.jobs_allowed()
 
 
-async def waits():
-    return [1.0, 2.0]
-
-
 def returned():
     """What functions return for two documents, and what becomes of it."""
     import pandas as pd
@@ -531,20 +527,16 @@ def returned():
         "a Series by name": (series.set_axis(["b", "a"]), None),
         "a column of a frame": (series.to_frame(), None),
         "a sorted Series": (pd.Series([2.0, 1.0]).sort_values(), "a Series whose index says anoth"),
-        "masked": (masked, r"a masked array, 1 of 2 scores masked: .*\.filled"),
+        "masked": (masked, r"masked scores: .*\.filled"),
         "none at all": ([], r"float64 of shape \(0,\)"),
         "rows of unlike lengths": ([[1.0, 2.0], 3.0], "rows of unlike lengths: Return one number"),
         "one number": (1.0, r"float64 of shape \(\)"),
-        "texts": (["1", "2"], r"texts of shape \(2,\)"),
-        "a text": ("12", "a text: Return numbers"),
-        "truth": ([True, False], "truth values of shape"),
-        "complex": ([1j, 2], "complex numbers of shape"),
-        "None": (None, "nothing: Return the scores"),
-        "a None inside": ([1.0, None], "Python objects of shape"),
-        "a generator": ((one for one in (1, 2)), r"a generator: Return a list of them"),
-        "a dictionary": ({"a": 1, "b": 2}, "a dictionary: Return the scores alone"),
-        "a set": ({1, 2}, "a set, which has no order"),
-        "an async function": (waits(), "a coroutine, as an async function does: Make it a plain"),
+        "texts": (["1", "2"], r"<U1 of shape \(2,\)"),
+        "truth": ([True, False], "bool of shape"),
+        "None": (None, "NoneType: Expected 2 numbers"),
+        "a None inside": ([1.0, None], "object of shape"),
+        "a generator": ((one for one in (1, 2)), "generator: Expected 2 numbers"),
+        "a dictionary": ({"a": 1, "b": 2}, "dict: Expected 2 numbers"),
     }  # fmt: skip
 
 

@@ -38,11 +38,6 @@ class WithScore:
         return of_two(features, ranks)[:, None]
 
 
-class OfThisProgram:
-    def score(self, dataset, lists):
-        return of_two(dataset.features[lists.rows], lists.ranks)
-
-
 def network():
     torch = pytest.importorskip("torch")
 
@@ -85,8 +80,7 @@ def classifier():
 BOTH = {
     "a function": lambda: of_two,
     "a lambda": lambda: lambda features, ranks: features @ WEIGHTS - ranks[:, 0],
-    "features, mask, ranks": lambda: of_three, "an object": WithScore, "house": OfThisProgram,
-    "a network": network,
+    "features, mask, ranks": lambda: of_three, "an object": WithScore, "a network": network,
 }  # fmt: skip
 ALONE = {
     "features alone": (lambda: lambda features: features @ WEIGHTS, lambda x: x @ WEIGHTS),
@@ -123,7 +117,7 @@ def failing(features, ranks):
 
 @pytest.mark.parametrize(("function", "message"), [
     (failing, r"failed: ZeroDivisionError: .*test_user_rankers.py:\d+ in failing\). Correct it"),
-    (lambda _: None, "it returned nothing. Return the scores"),
+    (lambda _: None, "it returned an object of type NoneType. Expected"),
     (lambda features: np.full(len(features), np.nan), "it returned nan for document 1"),
 ])  # fmt: skip
 def test_errors_name_the_query_and_the_line(function, message):

@@ -35,7 +35,7 @@ from shuffleproof.core.metrics.relevance import plain_ndcg
 from shuffleproof.core.metrics.significance import paired_t
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.outside.callable_ranker import CallableRanker
-from shuffleproof.core.rankers.outside.file_ranker import in_single_precision
+from shuffleproof.core.rankers.outside.returned import in_single_precision
 from shuffleproof.core.studies.kinds.invariance.scoring import (
     NEIGHBOURS,
     SORTED,

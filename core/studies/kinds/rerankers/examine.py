@@ -11,13 +11,12 @@ from shuffleproof.core.errors import DataError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.name import INITIAL, Kind, RankerName
 from shuffleproof.core.rerank import effects
-from shuffleproof.core.rerank.calls import Call, Ranking
+from shuffleproof.core.rerank.calls import Call, Ranking, Reranks
 from shuffleproof.core.rerank.design import (
     FIRST,
-    IDEAL,
+    KINDS,
     LONG,
     RANDOM,
-    REVERSED,
     SET_A,
     SET_B,
     TOP,
@@ -29,9 +28,6 @@ from shuffleproof.core.studies.kinds.benchmark.outside_runs import evaluate_run,
 from shuffleproof.core.studies.kinds.rerankers.question import Rerankers
 from shuffleproof.core.studies.result import CALL_SECONDS, StudyResult
 from shuffleproof.core.studies.study import CellResult, DescribedPlan
-
-KINDS = {FIRST, REVERSED, IDEAL, RANDOM, TOP, SET_A, SET_B}
-"""Names of inputs of the design, where recorded answers have the name of a first stage."""
 
 WINDOWS = "first windows of other first stages"
 AVERAGED, RELEVANT = "orders averaged", "first relevant in third"
@@ -86,11 +82,6 @@ class Plan(DescribedPlan):
         """Inputs of every query."""
         return Design(self.orders, self.repeats, self.sets, seed=self.seed)
 
-    @property
-    def orders_per_list(self) -> int:
-        """Number of inputs of a long list."""
-        return len(self.design.inputs(LONG))
-
     def digest(self, label: str, given: Input, lists: int) -> str:
         """Key of the scores of a ranker for one input of this many lists."""
         facts = {
@@ -117,23 +108,6 @@ class Plan(DescribedPlan):
 
 
 @dataclass(frozen=True)
-class Lists:
-    """Lists of a study's queries.
-
-    Attributes:
-        stages: by first stage and query, the ranking.
-        grades: by query and document.
-        texts: of documents, as far as they are known.
-        query_texts: of queries, likewise.
-    """
-
-    stages: Mapping[str, Mapping[str, Ranking]]
-    grades: Mapping[str, Mapping[str, int]]
-    texts: Mapping[str, str] = field(default_factory=dict)
-    query_texts: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class RerankedList:
     """A list of one query with the answers to its inputs.
 
@@ -148,12 +122,6 @@ class RerankedList:
     query: str
     shown: Mapping[Input, Ranking]
     answers: Mapping[Input, Call]
-
-    @property
-    def random(self) -> list[Call]:
-        """Usable answers to random orders."""
-        return [call for given, call in self.answers.items()
-                if given.kind == RANDOM and call.answered]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -171,17 +139,21 @@ class Condition:
     calls: Mapping[str, Call] = field(default_factory=dict)
 
 
-def examine(
-    plan: Plan, made: Sequence[Call], lists: Lists, known: Mapping[str, Any]
-) -> StudyResult:
+def examine(plan: Plan, lists: Reranks, known: Mapping[str, Any]) -> StudyResult:
     """Result of calls: a row for each reranker and input, everything else as facts.
+
+    Args:
+        plan: of the study.
+        lists: calls, with the first stages and judgments of the study's queries.
+        known: facts.
 
     Raises:
         DataError: there are no calls.
     """
+    made = lists.calls
     if not made:
         raise DataError(str(known.get("data")), "no answers", "Name rerankers, or other data.")
-    conditions = list(_conditions(made, lists))
+    conditions = list(_conditions(lists))
     values = _values(plan, [condition.rankings for condition in conditions], lists)
     facts: dict[str, Any] = dict(known)
     missing, wanted = list[dict[str, Any]](), 0
@@ -190,10 +162,11 @@ def examine(
         examined = list(_reranked(plan, of_ranker, lists))
         random = [(one.calls, value[0]) for one, value in zip(conditions, values, strict=True)
                   if (one.trial["ranker"], one.trial["family"]) == (name, RANDOM)]  # fmt: skip
-        table = _effects(examined, of_ranker) | {
-            "pairs": [effects.pair_agreement(_windows(of_ranker) or of_ranker)],
+        windows = [call for call in of_ranker if not call.is_list]
+        table = _effects(examined, of_ranker, windows) | {
+            "pairs": [effects.pair_agreement(windows or of_ranker)],
             "repeats": list(_repeats(of_ranker)),
-            "faults": [_faults(plan, of_ranker, lists)],
+            "faults": [_faults(plan, of_ranker, windows, lists)],
             CALL_SECONDS: [{"seconds": _sum(call.seconds for call in of_ranker)}],
             "curves": [*_aggregated(plan, examined, lists), *_by_slot(random, lists)],
         }
@@ -213,14 +186,14 @@ def examine(
     return result
 
 
-def _conditions(made: Iterable[Call], lists: Lists) -> Iterator[Condition]:
+def _conditions(lists: Reranks) -> Iterator[Condition]:
     """First stages alone, then every reranker under every input, as far as it has whole lists."""
-    for stage, rankings in lists.stages.items():
+    for stage, rankings in lists.first_stages.items():
         sizes = [len(ranking) for ranking in rankings.values()]
         scored = {query: _by_rank(rankings.get(query, ())) for query in lists.grades}
         yield Condition(_trial((INITIAL, stage, max(sizes), 1), sizes), scored)
     groups: dict[tuple[str, str, int, int], list[Call]] = {}
-    for call in made:
+    for call in lists.calls:
         given = Input(call.first_stage, call.repeat)
         kind = given.kind if given.kind in KINDS else call.first_stage
         if call.is_list and kind not in {SET_A, SET_B}:
@@ -229,7 +202,8 @@ def _conditions(made: Iterable[Call], lists: Lists) -> Iterator[Condition]:
             groups.setdefault((call.reranker, kind, depth, number), []).append(call)
     for (reranker, kind, depth, number), calls in groups.items():
         sizes = [len(call.shown or call.answered) for call in calls]
-        trial = _trial((reranker, kind, depth or max(sizes), number), sizes, _seconds(calls))
+        seconds = _sum(call.seconds for call in calls) or 0.0
+        trial = _trial((reranker, kind, depth or max(sizes), number), sizes, seconds)
         by_query = {call.query: call for call in calls}
         yield Condition(trial, {query: _scores(call, lists) for query, call in by_query.items()},
                         by_query)  # fmt: skip
@@ -249,7 +223,7 @@ def _by_rank(ranking: Sequence[str]) -> dict[str, float]:
     return {name: -float(rank) for rank, name in enumerate(ranking)}
 
 
-def _scores(call: Call, lists: Lists) -> dict[str, float]:
+def _scores(call: Call, lists: Reranks) -> dict[str, float]:
     """Scores of an answer; of a shortened list the rest of the first stage follows.
 
     A document that was shown and not answered is not in it, as users would see it. In a shortened
@@ -260,7 +234,7 @@ def _scores(call: Call, lists: Lists) -> dict[str, float]:
         scored = dict(zip(call.answered, call.scores, strict=True))
     if Input(call.first_stage).kind == TOP:
         least, shown = min(scored.values(), default=0.0), set(call.shown)
-        stages = (stage.get(call.query, ()) for stage in lists.stages.values())
+        stages = (stage.get(call.query, ()) for stage in lists.first_stages.values())
         stage = next((ranking for ranking in stages if shown <= set(ranking)), ())
         rest = [name for name in stage if name in shown and name not in scored]
         rest += [name for name in stage if name not in shown]
@@ -268,7 +242,7 @@ def _scores(call: Call, lists: Lists) -> dict[str, float]:
     return scored
 
 
-def _values(plan: Plan, rankings: Sequence[ScoresByQuery], lists: Lists) -> list[np.ndarray]:
+def _values(plan: Plan, rankings: Sequence[ScoresByQuery], lists: Reranks) -> list[np.ndarray]:
     """Values of every ranking of all queries: measures × queries."""
     measures = [Measure.parse(text) for text in plan.measures]
     runs = {str(at): Run("", {**of}) for at, of in enumerate(rankings)}
@@ -283,7 +257,7 @@ def _values(plan: Plan, rankings: Sequence[ScoresByQuery], lists: Lists) -> list
     ]
 
 
-def _reranked(plan: Plan, made: Sequence[Call], lists: Lists) -> Iterator[RerankedList]:
+def _reranked(plan: Plan, made: Sequence[Call], lists: Reranks) -> Iterator[RerankedList]:
     """Lists that a reranker was to rerank, with its answers.
 
     Of recorded answers a list is as long as the shortest one from that first stage.
@@ -294,14 +268,14 @@ def _reranked(plan: Plan, made: Sequence[Call], lists: Lists) -> Iterator[Rerank
         if not (call.is_list and call.shown):
             continue
         found.setdefault((call.query, call.shown), []).append(_of_shown(call))
-        stage = call.first_stage if call.first_stage in lists.stages else INITIAL
-        if stage in lists.stages:
+        stage = call.first_stage if call.first_stage in lists.first_stages else INITIAL
+        if stage in lists.first_stages:
             size = len(call.shown)
             # Live calls also show parts of a list; the list itself is the longest
             longer = max if stage == INITIAL else min
             depths[stage] = longer(depths.get(stage, size), size)
     for stage, depth in depths.items():
-        for query, whole in lists.stages[stage].items():
+        for query, whole in lists.first_stages[stage].items():
             if query in lists.grades:
                 ranking, grades = whole[:depth], lists.grades[query]
                 shown = {given: plan.design.documents(given, query, ranking, grades)
@@ -336,7 +310,7 @@ def _answers(
 
 
 def _effects(
-    examined: Sequence[RerankedList], made: Sequence[Call]
+    examined: Sequence[RerankedList], made: Sequence[Call], windows: Sequence[Call]
 ) -> dict[str, list[dict[str, Any]]]:
     """Effects with the split of variances, and positions shown and answered.
 
@@ -344,8 +318,8 @@ def _effects(
     their last slots).
     """
     unit, answers = effects.unit_of(made), [one.answers for one in examined]
-    random = [call for one in examined for call in one.random]
-    windows = [call for call in _windows(made) if call.answered
+    random = [call for one in answers for call in effects.random_orders(one)]
+    windows = [call for call in windows if call.answered
                and call.window + len(call.shown) >= call.depth]  # fmt: skip
     tried = [
         (basis, *effects.slots(list(_by_query(calls).values()), unit))
@@ -387,14 +361,6 @@ def _sum(values: Iterable[float | None]) -> float | None:
     return float(np.sum(known)) if known else None
 
 
-def _seconds(calls: Iterable[Call]) -> float:
-    return _sum(call.seconds for call in calls) or 0.0
-
-
-def _windows(made: Iterable[Call]) -> list[Call]:
-    return [call for call in made if not call.is_list]
-
-
 def _by_query(calls: Iterable[Call]) -> dict[str, list[Call]]:
     found: dict[str, list[Call]] = {}
     for call in calls:
@@ -417,24 +383,24 @@ def _repeats(made: Iterable[Call]) -> Iterator[dict[str, Any]]:
             yield {"first_stage": stage, "depth": depth, "repeats": count, **agreement}
 
 
-def _faults(plan: Plan, made: Sequence[Call], lists: Lists) -> dict[str, Any]:
+def _faults(
+    plan: Plan, made: Sequence[Call], windows: Sequence[Call], lists: Reranks
+) -> dict[str, Any]:
     """Calls with their faults, tokens and price, and the places that relevant documents rise.
 
     Recorded answers count as lists, since files seldom say how many requests a list took. Faults
     are those of windows where these were recorded.
     """
-    answers = _windows(made) or made
-    whole = [call for call in made if call.is_list]
-    of_lists, of_windows = (
-        {(call.query, call.first_stage, call.depth, call.repeat) for call in calls}
-        for calls in (whole, _windows(made))
-    )
-    calls = sum(call.calls for call in made)
-    name = RankerName.of(made[0].reranker) if made else None
-    is_live = not plan.recorded and name is not None and name.kind is Kind.ENDPOINT
-    unit = "requests" if is_live else "lists"
+    answers, whole = windows or made, [call for call in made if call.is_list]
+    calls, unit = sum(call.calls for call in made), "lists"
     if plan.recorded:
+        of_lists, of_windows = (
+            {(call.query, call.first_stage, call.depth, call.repeat) for call in calls}
+            for calls in (whole, windows)
+        )
         calls = len(whole) + len(of_windows - of_lists)
+    elif made and RankerName.of(made[0].reranker).kind is Kind.ENDPOINT:
+        unit = "requests"
     tokens = _sum(call.tokens for call in answers)
     rises = [
         slot - call.answered.index(name)
@@ -452,7 +418,7 @@ def _faults(plan: Plan, made: Sequence[Call], lists: Lists) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _missing(name: str, one: RerankedList, lists: Lists) -> Iterator[dict[str, Any]]:
+def _missing(name: str, one: RerankedList, lists: Reranks) -> Iterator[dict[str, Any]]:
     """Inputs of a list without an answer, as calls to be made elsewhere."""
     for given, shown in one.shown.items():
         if given not in one.answers:
@@ -468,10 +434,11 @@ def _missing(name: str, one: RerankedList, lists: Lists) -> Iterator[dict[str, A
 
 
 def _aggregated(
-    plan: Plan, examined: Sequence[RerankedList], lists: Lists
+    plan: Plan, examined: Sequence[RerankedList], lists: Reranks
 ) -> Iterator[dict[str, Any]]:
     """Quality of the mean place in 1, 2, … answers to random orders."""
-    random = {one.query: one.random for one in examined if one.random}
+    by_query = {one.query: effects.random_orders(one.answers) for one in examined}
+    random = {query: calls for query, calls in by_query.items() if calls}
     rankings = [
         {query: _by_rank(effects.aggregated(calls[:count])) for query, calls in random.items()}
         for count in range(1, min(map(len, random.values()), default=0) + 1)
@@ -483,7 +450,7 @@ def _aggregated(
 
 
 def _by_slot(
-    random: Iterable[tuple[Mapping[str, Call], np.ndarray]], lists: Lists
+    random: Iterable[tuple[Mapping[str, Call], np.ndarray]], lists: Reranks
 ) -> Iterator[dict[str, Any]]:
     """Quality by the third of the list in which the first relevant document was shown."""
     thirds: dict[int, list[float]] = {}
@@ -498,12 +465,12 @@ def _by_slot(
         yield {"by": RELEVANT, "at": third + 1, "mean": mean, "n": len(of_third)}
 
 
-def _ceilings(plan: Plan, conditions: Iterable[Condition], lists: Lists) -> list[dict[str, Any]]:
+def _ceilings(plan: Plan, conditions: Iterable[Condition], lists: Reranks) -> list[dict[str, Any]]:
     """Best quality that reranking the first documents of each first stage can reach, by depth."""
     depths = {int(one.trial["level"]) for one in conditions if one.trial["ranker"] != INITIAL}
-    places = [(stage, depth) for stage in lists.stages for depth in sorted(depths)]
+    places = [(stage, depth) for stage in lists.first_stages for depth in sorted(depths)]
     rankings = [
-        {query: _by_rank(_ideal(lists.stages[stage].get(query, ()), depth, grades))
+        {query: _by_rank(_ideal(lists.first_stages[stage].get(query, ()), depth, grades))
          for query, grades in lists.grades.items()}
         for stage, depth in places
     ]  # fmt: skip

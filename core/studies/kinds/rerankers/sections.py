@@ -169,7 +169,8 @@ def _in_words(effect: str, values: Any) -> str:
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """Sections of the result, in display order."""
     facts, measure = result.facts, view.measure(result)
-    quality, every = rows(result), curves(result)
+    quality = rows(result)
+    every = curves(result, quality)
     places = pd.DataFrame(facts["places"]).rename(columns={"reranker": "ranker"})
     if any(row["values"] for row in facts["places"]):
         yield Picture("slots", (places,), title="Value by slot")
@@ -181,11 +182,11 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
         first = Measure.parse(result.measures[0]).convention().partition(" ")[0]
         yield Picture("reranker curves", (every, first), title="Depth, averaging, slot")
     yield Convention.of(measure, len(result.query_ids), *_conventions(facts))
-    yield Table(summary(result), SUMMARY, "Rerankers at a glance")
+    yield Table(summary(result, quality), SUMMARY, "Rerankers at a glance")
     table = Table(quality, ROWS, "Quality by input")
     yield table if len(result.measures) > 1 else table.without("measure")
     yield Table(effect_rows(result), EFFECTS, "Effects of order, company and noise")
-    repeated = repeats(result)
+    repeated = repeats(result, quality)
     if len(repeated):
         title = "Repeated answers to the same input"
         yield Table(repeated, REPEATS, title, detail=True)
@@ -233,17 +234,18 @@ def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
     """Answer of the command in JSON."""
-    facts = result.facts
+    facts, quality = result.facts, rows(result)
     missing = dict(facts["missing"])
     place = None if result.directory is None else result.directory / MISSING
     missing["file"] = str(place) if place is not None and place.exists() else None
     return {
-        "rows": _records(rows(result)), "effects": facts["effects"], "pairs": facts["pairs"],
+        "rows": _records(quality), "effects": facts["effects"], "pairs": facts["pairs"],
         "malformed": sum(row["malformed"] for row in facts["faults"]),
         "calls": sum(_calls(facts).values()), "calls_unit": " and ".join(_calls(facts)),
         "missing": missing, "faults": facts["faults"],
-        "summary_table": _records(summary(result)), "repeats": _records(repeats(result)),
-        "curves": _records(curves(result)), "places": facts["places"],
+        "summary_table": _records(summary(result, quality)),
+        "repeats": _records(repeats(result, quality)),
+        "curves": _records(curves(result, quality)), "places": facts["places"],
     }  # fmt: skip
 
 
@@ -315,27 +317,22 @@ def effect_rows(result: StudyResult) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def repeats(result: StudyResult) -> pd.DataFrame:
+def repeats(result: StudyResult, quality: pd.DataFrame) -> pd.DataFrame:
     """Agreement of repeated answers, with the standard deviation of their means: REPEATS."""
-    means = _first_measure(result).groupby(["ranker", "first_stage", "depth"])["mean"].std()
+    first = quality[quality["measure"] == result.measures[0]]
+    means = first.groupby(["ranker", "first_stage", "depth"])["mean"].std()
     return _frame(
         [row | {"sd": means.get((row["reranker"], row["first_stage"], row["depth"]), np.nan)}
          for row in result.facts["repeats"]], REPEATS,
     )  # fmt: skip
 
 
-def _first_measure(result: StudyResult) -> pd.DataFrame:
-    """Quality by input under the first measure."""
-    quality = rows(result)
-    return quality[quality["measure"] == result.measures[0]]
-
-
-def curves(result: StudyResult) -> pd.DataFrame:
+def curves(result: StudyResult, quality: pd.DataFrame) -> pd.DataFrame:
     """Quality by depth, by the number of averaged orders, and by the slot of relevant documents.
 
     Depths are those of rerankers with several of them.
     """
-    quality = _first_measure(result)
+    quality = quality[quality["measure"] == result.measures[0]]
     ceilings = {
         (row["first_stage"], row["depth"]): row["ceiling"] for row in result.facts["ceilings"]
     }
@@ -359,12 +356,12 @@ def curves(result: StudyResult) -> pd.DataFrame:
     return _frame([*found, *result.facts.get("curves", ())], CURVES)
 
 
-def summary(result: StudyResult) -> pd.DataFrame:
+def summary(result: StudyResult, quality: pd.DataFrame) -> pd.DataFrame:
     """One row a reranker with everything: SUMMARY.
 
     Its mean is that of the input which most rerankers have; of several the first.
     """
-    quality = _first_measure(result)
+    quality = quality[quality["measure"] == result.measures[0]]
     quality = quality[~quality["first_stage"].eq(TOP) & quality["ranker"].ne(INITIAL)]
     places = quality.groupby(["first_stage", "depth"], sort=False)["ranker"].nunique()
     shared: Any = places.sort_values(ascending=False, kind="stable").index

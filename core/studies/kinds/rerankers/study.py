@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from threading import Semaphore
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.store.records import Records
 from shuffleproof.core.studies import engine
-from shuffleproof.core.studies.kinds.rerankers.examine import Lists, Plan, examine
+from shuffleproof.core.studies.kinds.rerankers.examine import Plan, examine
 from shuffleproof.core.studies.kinds.rerankers.question import Rerankers
 from shuffleproof.core.studies.question import Scope
 from shuffleproof.core.studies.result import StudyResult
@@ -64,13 +64,13 @@ def run_recorded(question: Rerankers, scope: Scope) -> Generator[Progress, None,
     rankers = [(name, digest) for name in recorded.rerankers]
     plan = Plan.for_question(question, rankers, digest, recorded=True)
     grades = {name: recorded.grades[name] for name in queries}
-    lists = Lists(recorded.first_stages, grades, recorded.texts, recorded.query_texts)
-    made = [call for call in recorded.calls if call.query in grades]
+    made = tuple(call for call in recorded.calls if call.query in grades)
+    lists = replace(recorded, grades=grades, calls=made)
     facts = {"data": scope.data, "queries": len(queries), "notes": list(recorded.notes)}
 
     def work(known: dict[str, Any]) -> Generator[Progress, None, StudyResult]:
         yield Progress(0, 1, "reranker")
-        return examine(plan, made, lists, known)
+        return examine(plan, lists, known)
 
     return (yield from engine.run(scope.store, plan, queries, lambda: facts, work, save=_save))
 
@@ -114,14 +114,21 @@ def _cost(plan: Plan, rankers: Mapping[str, Any], base: JudgedLists) -> dict[str
     letters = 0
     for label, ranker in rankers.items():
         if isinstance(ranker, EndpointRanker):
-            calls[label] = 0
-            for query, texts in ranker.inputs(base.dataset, base.lists):
-                lengths = lengths_of(plan.design, len(texts))
-                calls[label] += len(ranker.windows(lengths))
-                mean = sum(map(len, texts)) / max(len(texts), 1)
-                letters += ranker.letters(len(query), mean, lengths)
+            calls[label] = int(_calls_of(ranker, plan.design, base).sum())
+            letters += sum(
+                ranker.letters(query, texts, plan.design.lengths(len(texts)))
+                for query, texts in ranker.inputs(base.dataset, base.lists)
+            )
     tokens = letters // 4
     return {"calls": calls, "tokens": tokens, "price": plan.price(sum(calls.values()), tokens)}
+
+
+def _calls_of(ranker: Any, design: Design, base: JudgedLists) -> np.ndarray:
+    """Calls that each list takes; none of rankers that are no endpoint."""
+    if not isinstance(ranker, EndpointRanker):
+        return np.zeros(len(base.lists), dtype=np.int64)
+    sizes = base.lists.lengths.tolist()
+    return np.array([len(ranker.windows(design.lengths(size))) for size in sizes])
 
 
 def _within_calls(base: JudgedLists, rankers: Mapping[str, Any], plan: Plan) -> JudgedLists:
@@ -131,11 +138,9 @@ def _within_calls(base: JudgedLists, rankers: Mapping[str, Any], plan: Plan) -> 
         DataError: they are not enough for three queries.
     """
     allowed = calls_allowed()
-    endpoints = [ranker for ranker in rankers.values() if isinstance(ranker, EndpointRanker)]
-    if allowed is None or not endpoints:
+    needed = np.cumsum(sum(_calls_of(ranker, plan.design, base) for ranker in rankers.values()))
+    if allowed is None or needed[-1] <= allowed:
         return base
-    lengths = [lengths_of(plan.design, length) for length in base.lists.lengths.tolist()]
-    needed = np.cumsum([sum(len(ranker.windows(one)) for ranker in endpoints) for one in lengths])
     count = int((needed <= allowed).sum())
     if count < min(3, len(base.lists)):
         remedy = "Allow more, or take fewer --orders, --sets or --depth."
@@ -144,13 +149,7 @@ def _within_calls(base: JudgedLists, rankers: Mapping[str, Any], plan: Plan) -> 
     return JudgedLists(base.dataset, base.lists.select(np.arange(count)))
 
 
-def lengths_of(design: Design, documents: int) -> list[int]:
-    """Number of documents in each input of a list."""
-    names = [str(place) for place in range(documents)]
-    return [len(design.documents(one, "", names, {})) for one in design.inputs(documents)]
-
-
-def _lists_of(base: JudgedLists) -> Lists:
+def _lists_of(base: JudgedLists) -> Reranks:
     """First stage and judgments of candidate lists; all judged documents of a query count."""
     dataset, lists = base.dataset, base.lists
     names = document_names(dataset)
@@ -160,11 +159,10 @@ def _lists_of(base: JudgedLists) -> Lists:
         stage[query_id] = tuple(names[row] for row in lists.rows[start:end])
         rows = range(int(dataset.offsets[query]), int(dataset.offsets[query + 1]))
         grades[query_id] = {names[row]: int(dataset.labels[row]) for row in rows}
-    return Lists({INITIAL: stage}, grades)
+    return Reranks((), {INITIAL: stage}, grades)
 
 
-@dataclass(frozen=True)
-class Trial:
+class Trial(NamedTuple):
     """One list to show: its input, its query and its documents."""
 
     given: Input
@@ -185,7 +183,7 @@ class LiveCalls:
 
     plan: Plan
     base: JudgedLists
-    lists: Lists
+    lists: Reranks
     records: Records
 
     def work(
@@ -195,21 +193,21 @@ class LiveCalls:
         design, grades = self.plan.design, self.lists.grades
         trials = [
             Trial(given, query, design.documents(given, query, ranking, grades[query]))
-            for query, ranking in self.lists.stages[INITIAL].items()
+            for query, ranking in self.lists.first_stages[INITIAL].items()
             for given in design.inputs(len(ranking))
         ]
         made: list[Call] = []
         for label, ranker in rankers.items():
             ask = self._ask_endpoint if isinstance(ranker, EndpointRanker) else self._ask_ranker
             made += yield from ask(label, ranker, trials)
-        return examine(self.plan, made, self.lists, facts)
+        return examine(self.plan, replace(self.lists, calls=tuple(made)), facts)
 
     def _ask_endpoint(self, label: str, ranker: EndpointRanker, trials: Sequence[Trial]) -> Calls:
         """Calls of an endpoint, as many at a time as allowed; each answer is stored at once."""
         queries: dict[str, tuple[str, dict[str, str]]] = {}
         inputs = ranker.inputs(self.base.dataset, self.base.lists)
         for (query, names), (text, texts) in zip(
-            self.lists.stages[INITIAL].items(), inputs, strict=True
+            self.lists.first_stages[INITIAL].items(), inputs, strict=True
         ):
             queries[query] = text, dict(zip(names, texts, strict=True))
         gate = Semaphore(jobs_allowed())
@@ -257,7 +255,7 @@ class LiveCalls:
         dataset, lists, made = self.base.dataset, self.base.lists, list[Call]()
         places = {
             (query, name): int(lists.offsets[at]) + slot
-            for at, (query, names) in enumerate(self.lists.stages[INITIAL].items())
+            for at, (query, names) in enumerate(self.lists.first_stages[INITIAL].items())
             for slot, name in enumerate(names)
         }
         index = {dataset.query_ids[query]: query for query in lists.queries.tolist()}
