@@ -108,4 +108,5 @@ def findings(job: Job) -> None:
         st.success("No problems found.", icon=":material/check_circle:")
     for finding in result["findings"]:
         where = f" ({escaped(finding['where'])})" if finding["where"] else ""
-        st.markdown(f"{parts.SEVERITIES[finding['severity']]} {escaped(finding['message'])}{where}")
+        told = escaped(finding["message"].replace("`", ""))  # a page has no commands
+        st.markdown(f"{parts.SEVERITIES[finding['severity']]} {told}{where}")

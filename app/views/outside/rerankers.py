@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from shuffleproof.app import jobs, received_files, services, state
+from shuffleproof.app import captions, jobs, received_files, services, state
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import parts
 from shuffleproof.app.views.outside import handing_in
@@ -77,14 +77,18 @@ def _groups() -> dict[str, Any]:
 def address() -> None:
     """Draw the address of a reranker, its doctor and its study, and their jobs."""
     data = state.data()
-    if data == SAMPLE:
+    st.caption(
+        "Sent: a query and its documents. Expected: a score for each document, or their order."
+    )
+    has_texts = captions.of(data) is not None
+    if not has_texts:
         st.info(
-            f"{SAMPLE} has no texts: the doctor shows built-in sentences. For a study choose "
-            f"{SAMPLE_TEXTS} in the sidebar, or your own data."
+            f"{escaped(data)} has no texts: the doctor sends built-in sentences. For a study "
+            f"choose {SAMPLE_TEXTS} in the sidebar, or your own data with texts."
         )
     left, right = st.columns([4, 2], vertical_alignment="bottom")
     text = left.text_input("Address", "", key="address", placeholder="http://127.0.0.1:8000/rerank")
-    services_of = {"": "by the path", **{name: name for name in SERVICES}}
+    services_of = {"": "guess from the address", **{name: name for name in SERVICES}}
     service = right.selectbox(
         "Service", [*services_of], format_func=services_of.__getitem__, key="service"
     )
@@ -105,6 +109,7 @@ def address() -> None:
         "models get long lists in several calls. Answers are stored and reused. To allow addresses "
         "of other machines, name them in the variable SHUFFLEPROOF_RERANKERS of this server."
     )
+    lacking = lacking or ("" if has_texts else "Choose data with texts.")
     handing_in.form("Run the study", "examine address", lacking, ADDRESS_JOB,
                     lambda: jobs.submit(Rerankers.kind, {
                         "data": data, "rankers": [name()], "queries": queries}),

@@ -175,6 +175,7 @@ def test_an_address_is_examined_by_the_doctor_on_the_page(store):
     test = opened(have=view.ADDRESS)
     with served(answer, "/rerank") as address:
         test.text_input(key="address").set_value(address).run()
+        assert test.button(key="examine address").disabled, "the sample has no texts"
         test.button(key="examine endpoint").click().run()
         (job,) = jobs.jobs_of(store).list()
         done = worked(store, job)
