@@ -12,6 +12,9 @@ from jaxtyping import Float64, Int64
 from shuffleproof.core.data.tables import read_table
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.gate.leaderboard import means_by_query
+from shuffleproof.core.rankers.name import REFERENCES
+from shuffleproof.core.studies.kinds.benchmark.table import per_query
+from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import counted
 
 PLAYERS = (("a", "model_a", "player_a"), ("b", "model_b", "player_b"))
@@ -36,11 +39,13 @@ class Scores:
         systems: their names.
         tasks: names of the columns.
         values: NaN where a cell is missing.
+        unit: word for a task: `task` or `query`.
     """
 
     systems: tuple[str, ...]
     tasks: tuple[str, ...]
     values: Float64[np.ndarray, "systems tasks"]
+    unit: str = "task"
 
 
 @dataclass(frozen=True)
@@ -87,12 +92,30 @@ def read_board(source: Path | pd.DataFrame) -> Board:
         DataError: the table is empty, has one system, a name twice, or text in a cell.
     """
     if isinstance(source, Path) and source.is_dir():
-        return _of_frame(means_by_query(source).reset_index(), str(source))
+        means = means_by_query(source)
+        names = tuple(map(str, means.index)), tuple(map(str, means.columns))
+        return Scores(*names, means.to_numpy(np.float64), "query")
     if isinstance(source, pd.DataFrame):
         return _of_frame(source, "the table")
     place = str(source)
     columns = read_table(source, place)
     return _of_frame(pd.DataFrame({name: list(cells) for name, cells in columns.items()}), place)
+
+
+def board_of_benchmark(result: StudyResult, measure: str) -> Scores:
+    """Rankers of a stored benchmark by query; references such as the ideal ranking are left out.
+
+    Queries without a value are left out.
+    """
+    values = {
+        label: of_label
+        for label, of_label in per_query(result, measure).items()
+        if label not in REFERENCES
+    }
+    board = np.stack([*values.values()])
+    known = ~np.isnan(board).all(axis=0)
+    queries = tuple(str(query) for query in np.flatnonzero(known))
+    return Scores(tuple(values), queries, board[:, known], "query")
 
 
 def _of_frame(frame: pd.DataFrame, place: str) -> Board:

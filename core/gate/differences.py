@@ -16,9 +16,17 @@ from shuffleproof.core import words
 from shuffleproof.core.aggregate import scores
 from shuffleproof.core.aggregate.kemeny import kemeny
 from shuffleproof.core.compiled import compiled
-from shuffleproof.core.gate.boards import Board, Counts, Games, Scores, read_board
+from shuffleproof.core.gate.boards import (
+    Board,
+    Counts,
+    Games,
+    Scores,
+    board_of_benchmark,
+    read_board,
+)
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.kinds.benchmark.table import LEAST_QUERIES
+from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import counted, listed
 
 RESAMPLES = 1000
@@ -26,6 +34,9 @@ GAME_RESAMPLES = 200
 """Fewer: every resample fits Bradley–Terry strengths."""
 
 ORDERS = 100
+LISTED = 5
+"""Largest number of tasks that a sentence names."""
+
 K_FACTOR, SCALE = 32.0, 400.0
 """Elo's step after a game, and the difference of ratings at which odds are 10 : 1."""
 
@@ -80,9 +91,14 @@ def leaderboard(source: str | PathLike[str] | pd.DataFrame, seed: int = 0) -> Le
     ...     print(sentence)
     dense is first; 1 other cannot be separated from it (95 %).
     dense wins by every rule: mean, Borda, Bradley–Terry, Kemeny and pairwise wins.
-    Without web, bm25 wins.
+    Without web, bm25 wins by mean.
     """
     return examine(read_board(source if isinstance(source, pd.DataFrame) else Path(source)), seed)
+
+
+def of_benchmark(result: StudyResult, measure: str) -> Leaderboard:
+    """Rankers of a stored benchmark by query."""
+    return examine(board_of_benchmark(result, measure))
 
 
 def examine(board: Board, seed: int = 0) -> Leaderboard:
@@ -103,15 +119,18 @@ def _of_scores(board: Scores, seed: int) -> Leaderboard:
     resampled = None if few else resampled_means(board.values, seed)
     rows = _rows(board.systems, means, resampled)
     winners = _winners(board.systems, means, wins_over_tasks(board.values))
+    removal: dict[str, Any] = {}
+    without = f"{winners['mean']} wins by mean whatever is left out."
     tasks, winner = smallest_removal(board.values)
-    removal = {}
     if winner is not None:
         named = [board.tasks[task] for task in tasks]
         removal = {"tasks": named, "winner": board.systems[winner]}
+        out = listed(named) if len(named) <= LISTED else counted(len(named), board.unit)
+        without = f"Without {out}, {removal['winner']} wins by mean."
     missing = _missing(board)
-    tasks_there = counted(len(board.tasks), "task")
-    separation = f"{tasks_there} are too few to separate systems." if few else _separation(rows)
-    sentences = [separation, _by_rules(winners), _removal_in_words(removal)]
+    number = counted(len(board.tasks), board.unit)
+    separation = f"{number} are too few to separate systems." if few else _separation(rows)
+    sentences = [separation, _by_rules(winners), without]
     if missing:
         sentences.append(_missing_in_words(missing))
     return Leaderboard(rows, winners, removal, missing, sentences=tuple(sentences))
@@ -401,14 +420,6 @@ def _by_rules(winners: Mapping[str, str]) -> str:
     if len(rules) == 1:
         return f"{next(iter(rules))} wins by every rule: {listed(RULES)}."
     return "; ".join(f"{winner} wins by {listed(by)}" for winner, by in rules.items()) + "."
-
-
-def _removal_in_words(removal: Mapping[str, Any]) -> str:
-    if not removal:
-        return "No removal of tasks changes the winner."
-    tasks = removal["tasks"]
-    named = listed(tasks[:5]) if len(tasks) <= 5 else f"{counted(len(tasks), 'task')}"
-    return f"Without {named}, {removal['winner']} wins."
 
 
 def _missing_in_words(missing: Mapping[str, Any]) -> str:

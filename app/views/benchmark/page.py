@@ -17,7 +17,7 @@ from shuffleproof.app.study import choice, form, job_panel, parts, per_query, sa
 from shuffleproof.app.study.picture import cached_figure, chart, chooses
 from shuffleproof.app.study_access import compute
 from shuffleproof.app.views.benchmark import form as run
-from shuffleproof.app.views.benchmark import published
+from shuffleproof.app.views.benchmark import published, ranks
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.name import INITIAL, REFERENCES, display_names
@@ -329,6 +329,9 @@ def _one_query(chosen: BenchmarkView, pair: Pair, frame: pd.DataFrame) -> None:
 def _details(chosen: BenchmarkView) -> None:
     """Draw everything between the table and the exports."""
     _numbers(chosen)
+    if len(chosen.labels) > 1 and (place := parts.fold("Ranks and the winner", "ranks")):
+        with place:
+            ranks.section(chosen.key, chosen.measure)
     _by_query(chosen)
     if chosen.of_runs and (place := parts.fold("Published value", "published")):
         with place:
