@@ -236,10 +236,10 @@ class FunctionProcess:
             # It may have died behind the last call
             done = min(worker.counter, len(calls) - 1)
             return [], done, _error(where[done], error)
-        done, returned = worker.counter, answer["returned"]
+        done, scores, returned = worker.counter, answer["scores"], answer["returned"]
         sizes = [math.prod(one["features"].shape[:-1]) for one in calls[:done]]
         failed = UnusableError(*returned).at(where[done]) if returned else None
-        return np.split(answer["scores"], np.cumsum(sizes))[:done], done, failed
+        return np.split(scores, np.cumsum(sizes))[:done], done, failed
 
 
 def _error(where: str, error: WorkerError) -> DataError:
