@@ -114,7 +114,7 @@ def board_of_benchmark(result: StudyResult, measure: str) -> Scores:
     }
     board = np.stack([*values.values()])
     known = ~np.isnan(board).all(axis=0)
-    queries = tuple(str(query) for query in np.flatnonzero(known))
+    queries = tuple(result.query_ids[at] for at in np.flatnonzero(known))
     return Scores(tuple(values), queries, board[:, known], "query")
 
 

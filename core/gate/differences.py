@@ -91,7 +91,7 @@ def leaderboard(source: str | PathLike[str] | pd.DataFrame, seed: int = 0) -> Le
     ...     print(sentence)
     dense is first; 1 other cannot be separated from it (95 %).
     dense wins by every rule: mean, Borda, Bradley–Terry, Kemeny and pairwise wins.
-    Without web, bm25 wins by mean.
+    Without 1 task (web), bm25 wins by mean.
     """
     return examine(read_board(source if isinstance(source, pd.DataFrame) else Path(source)), seed)
 
@@ -125,7 +125,8 @@ def _of_scores(board: Scores, seed: int) -> Leaderboard:
     if winner is not None:
         named = [board.tasks[task] for task in tasks]
         removal = {"tasks": named, "winner": board.systems[winner]}
-        out = listed(named) if len(named) <= LISTED else counted(len(named), board.unit)
+        out = counted(len(named), board.unit)
+        out += f" ({listed(named)})" if len(named) <= LISTED else ""
         without = f"Without {out}, {removal['winner']} wins by mean."
     missing = _missing(board)
     number = counted(len(board.tasks), board.unit)

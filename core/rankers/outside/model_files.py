@@ -56,6 +56,7 @@ class Library:
         columns: of a model.
         predict: from module, model and features: a score a document, or one a class.
         rounds: that a model scores with, and all that it has, where these differ.
+        categories: places of the columns that a model splits by category.
         lists: a model may read the whole list: each is scored by itself, in its input order.
         missing: it always reads cells that the data set leaves out as missing values.
         reads_nan: a model knows missing values, so that it gets them where the data set says so.
@@ -70,6 +71,7 @@ class Library:
     columns: Callable[[Any], ModelColumns]
     predict: Callable[[Any, Any, np.ndarray], np.ndarray]
     rounds: Callable[[Any], Mapping[str, int]] = lambda _: {}
+    categories: Callable[[Any], Sequence[int]] = lambda _: ()
     lists: bool = False
     missing: bool = False
     reads_nan: Callable[[Any], bool] = lambda _: True
@@ -177,6 +179,7 @@ def model_scores(  # noqa: PLR0913 (the file, the documents, and how columns are
         # The library reads an absent cell of LETOR text as NaN, not as 0
         features = np.where(absent, np.float32(np.nan), features)
     matrix = match.of(features, np.nan if missing else 0.0)
+    _check_categories(matrix, library.categories(model))
     bounds = np.cumsum(lengths)[:-1] if library.lists and lengths is not None else ()
     start = time.perf_counter()
     try:
@@ -239,6 +242,30 @@ def _unreadable(kind: str, path: Path, error: Exception) -> ModelError:
     # Messages do not show where the file lies.
     message = str(error).replace(f"{path.parent}/", "")
     return ModelError(f"it is {found}", f"{library.saved} {library.words(message)}")
+
+
+def _check_categories(
+    features: Float32[np.ndarray, "docs features"], categories: Sequence[int]
+) -> None:
+    """Refuse features that are no categories where a model splits by them.
+
+    The libraries read 0.5 as category 0 and −1 as a missing value, and say nothing.
+    """
+    for column in categories:
+        values = features[:, column]
+        known = values[~np.isnan(values)]
+        wrong = known[(known < 0) | (known != np.floor(known))]
+        if len(wrong):
+            finding = (
+                f"it splits column {column + 1} by category, and the data has {wrong[0]:g} there"
+            )
+            raise ModelError(finding, "Give the column the whole numbers that it was trained on.")
+
+
+def _lightgbm_categories(booster: Any) -> list[int]:
+    infos = booster.dump_model(num_iteration=1)["feature_infos"]
+    names = booster.feature_name()
+    return [at for at, name in enumerate(names) if infos.get(name, {}).get("values")]
 
 
 def lightgbm_columns(booster: Any) -> ModelColumns:
@@ -429,6 +456,7 @@ LIBRARIES = {
             model_file=str(path), params={"verbosity": -1}
         ),
         columns=lightgbm_columns,
+        categories=_lightgbm_categories,
         predict=lambda _, booster, matrix: booster.predict(matrix, num_threads=1),
     ),
     "xgboost": Library(
@@ -437,6 +465,9 @@ LIBRARIES = {
         module="xgboost",
         open=_open_xgboost,
         columns=xgboost_columns,
+        categories=lambda booster: [
+            at for at, kind in enumerate(booster.feature_types or ()) if kind == "c"
+        ],
         predict=_xgboost_margins,
         rounds=_xgboost_rounds,
         missing=True,

@@ -255,6 +255,10 @@ def of_lightgbm(folder):
     chance = np.random.default_rng(0)
     features, labels = chance.normal(size=(200, 6)), chance.integers(0, 3, 200)
     settings = {"verbosity": -1, "num_threads": 1, "num_leaves": 7, "min_data_in_leaf": 5}
+    codes = features.copy()
+    codes[:, 2] = chance.integers(0, 5, 200)
+    told = labels + 3 * (codes[:, 2] % 2)
+    grouped = settings | {"min_data_per_group": 1, "cat_smooth": 0.1}
 
     def made(settings, features, labels, **more):
         return lightgbm.train(settings, lightgbm.Dataset(features, labels, **more), 2)
@@ -272,6 +276,8 @@ def of_lightgbm(folder):
         "newer": (text.replace("version=v4", "version=v9")[:60], damaged),
         "narrow": (made(settings, features[:, :4], labels), "the model has 4 columns, the data s"),
         "classes": (made(several, features, labels), "it gives 3 numbers a document, one a class"),
+        "by category": (made(grouped, codes, told, categorical_feature=[2]),
+                        r"it splits column 3 by category, and the data has -?\d.* there. Give"),
     }  # fmt: skip
 
 
@@ -287,6 +293,10 @@ def of_xgboost(folder):
 
     plain = made(features, labels)
     text = plain.save_raw("json").decode()
+    codes = features.copy()
+    codes[:, 2] = chance.integers(0, 5, 200)
+    by_category = made(codes, labels + 3 * (codes[:, 2] % 2), {"tree_method": "hist"},
+                       feature_types=[*"qqcqqq"], enable_categorical=True)  # fmt: skip
     several = {"objective": "multi:softprob", "num_class": 3}
     damaged, save = "it is no model of XGBoost, damaged", "Save it as JSON or UBJSON"
     dump = "\n".join(plain.get_dump(dump_format="json"))
@@ -303,6 +313,7 @@ def of_xgboost(folder):
         "other JSON": ("{}", "it is no model of XGBoost"),
         "narrow": (made(features[:, :4], labels), "the model has 4 columns, the data set 6 f"),
         "classes": (made(features, labels, several), "it gives 3 numbers a document, one a class"),
+        "by category": (by_category, "it splits column 3 by category, and"),
     }  # fmt: skip
 
 
