@@ -13,9 +13,11 @@ import streamlit as st
 from shuffleproof.app import benchmarks, exports
 from shuffleproof.app.plain import escaped
 from shuffleproof.app.study import picture
+from shuffleproof.app.study.sample_result import shipped_study
 from shuffleproof.app.views.benchmark import page as view
 from shuffleproof.app.views.benchmark.page import BenchmarkView
 from shuffleproof.core import jobs
+from shuffleproof.core.gate import differences
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.rankers.name import with_display_names
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
@@ -236,3 +238,17 @@ def test_names_of_users_are_shown_letter_by_letter(store, fold, monkeypatch):
     test = opened()
     assert escaped(odd) in list(test.table[0].value.index)
     assert odd not in markdown(test)
+
+
+def test_rankers_of_a_stored_benchmark_are_compared_by_query():
+    result = StudyResult.open(shipped_study("benchmark").path)
+    board = differences.of_benchmark(result, "NDCG@10")
+    means = {
+        label: np.nanmean(values)
+        for label, values in benchmark_table.per_query(result, "NDCG@10").items()
+    }
+    scores = board.rows.set_index("system")["score"]
+    assert not {"ideal", "random"} & {*scores.index}
+    for label, score in scores.items():
+        assert score == pytest.approx(means[label])
+    assert {*board.removal["tasks"]} <= {*result.query_ids}

@@ -8,14 +8,11 @@ import pandas as pd
 import pytest
 from scipy.stats import rankdata
 
-from shuffleproof.app.study.sample_result import shipped_study
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.gate import differences
 from shuffleproof.core.gate.boards import Scores, read_board
 from shuffleproof.core.gate.differences import leaderboard
-from shuffleproof.core.studies.kinds.benchmark.table import per_query
-from shuffleproof.core.studies.result import StudyResult
 from tests.core.gate.test_leaderboard import VALUES, written
 
 
@@ -150,14 +147,3 @@ def test_the_command_prints_ranks_and_sentences(tmp_path, capsys):
     assert answer["removal"].keys() == {"tasks", "winner"}
     assert main(words) == 0
     assert " ".join(answer["sentences"]) in capsys.readouterr().out
-
-
-def test_rankers_of_a_stored_benchmark_are_compared_by_query():
-    result = StudyResult.open(shipped_study("benchmark").path)
-    board = differences.of_benchmark(result, "NDCG@10")
-    means = {label: np.nanmean(values) for label, values in per_query(result, "NDCG@10").items()}
-    scores = board.rows.set_index("system")["score"]
-    assert not {"ideal", "random"} & {*scores.index}
-    for label, score in scores.items():
-        assert score == pytest.approx(means[label])
-    assert {*board.removal["tasks"]} <= {*result.query_ids}
