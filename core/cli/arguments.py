@@ -38,8 +38,7 @@ ADDRESS = re.compile(r"(?<![\w:])https?://")
 KINDS = {"whole": WHOLE_WANTED, "number": "a decimal number"}
 CONTINUED = " Finished work is stored; run the command again to continue."
 MOST_CHOICES = 30
-EXAMPLES = """examples:
-  shuffleproof study initial-ranking --rankers lambdamart,dlcm"""
+EXAMPLES = "example: shuffleproof study initial-ranking --rankers lambdamart,dlcm"
 
 
 SETTINGS = ("SHUFFLEPROOF_DEVICE", "SHUFFLEPROOF_FUNCTION_JOBS", "SHUFFLEPROOF_CALLS")

@@ -396,19 +396,18 @@ app work:app : open the dashboard
 
 OWN = "options"
 SECTIONS = {
-    "start": "demo app mcp",
+    "start": "demo app mcp --version",
     "rankers": "list train tune certify bring runs which ingest-reranks",
     "studies": "study check selftest export leaderboard publish library",
-    "data sets": "ingest doctor",
+    "data": "ingest doctor ingest-collection doctor-collection search candidates",
     "preferences": "ingest-preferences consistency aggregate judge",
-    "text collections": "ingest-collection doctor-collection search candidates",
     OWN: "| --seed --fold --split --texts --documents --query-texts --malformed --values --judge "
     "--retries --wait --timeout --price --seconds --no-caption --run --by --method --unit --size "
     "--figure -k --call-price --token-price",
     "measures": "| --conventions --digits",
     "data and lists": "--data --initial --preset --queries | --depth --scores",
     "work": "| --api --calls --max-seconds --jobs --executor --with --device",
-    "output": "--dry-run --json --verbose --all --version --help-all | --store -h",
+    "output": "--dry-run --json --verbose --all --help-all | --store -h",
 }
 """Sections of a help text with their commands or flags; OWN has all others.
 
