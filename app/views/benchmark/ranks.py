@@ -18,7 +18,7 @@ COLUMNS = (
 
 
 def section(key: str, measure: Measure) -> None:
-    """Draw the ranks, and what is told of the winner."""
+    """Draw the sentences about the winner, then the ranks."""
     board = study_access.compute(key, of_benchmark, str(measure))
     for sentence in board.sentences:
         parts.sentence(sentence)

@@ -35,6 +35,7 @@ from shuffleproof.core.studies.sections import (
     View,
 )
 from shuffleproof.core.studies.table_text import records
+from shuffleproof.core.words import listed
 
 ORDERED = (("setrank-imsab", "SetRank IMSAB"), ("setrank-msab", "SetRank MSAB"), ("dlcm", "DLCM"))
 """Rankers by rising drop, according to the paper."""
@@ -116,9 +117,27 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
             if len(of_home):
                 yield Picture("set size", (of_home, words, home), title=title + at_home)
     yield Finding(claim_text(claim(result, measure)))
+    if same := like_initial(frame):
+        verb = "has" if len(same) == 1 else "have"
+        yield Finding(f"{listed(same)} {verb} the curve of the initial ranking, point by point.")
     yield Convention("; ".join(filter(None, [shorter(result.facts), *result.facts["left_out"]])))
     yield Convention.of(measure, result.facts["queries"], "95 % intervals over queries")
     yield tables.Table(frame, CURVES, f"{measure} by ranker, training and test length")
+
+
+def like_initial(frame: pd.DataFrame) -> list[str]:
+    """Rankers with the means of the initial ranking at every size: they ranked the candidates.
+
+    >>> rows = [("initial ranking", 10, 0.5), ("mart", 10, 0.5), ("dlcm", 10, 0.6)]
+    >>> like_initial(pd.DataFrame(rows, columns=["ranker", "size", "mean"]))
+    ['mart']
+    """
+    means = {
+        str(label): rows.set_index("size")["mean"].to_dict()
+        for label, rows in frame.groupby("ranker", sort=False)
+    }
+    initial = means.pop(INITIAL, None)
+    return [label for label, of_label in means.items() if of_label == initial]
 
 
 def answer(result: StudyResult, _view: View) -> dict[str, Any]:
