@@ -114,12 +114,15 @@ def _swapped(scores: list[np.ndarray], floors: list[np.ndarray]) -> tuple[int, i
     >>> _swapped([np.array([3.0, 2.0, 1.0]), np.array([9.0, 1.0, 5.0])], [none, none])
     (1, 2)
     """
-    signs, is_clear = [], np.zeros((len(scores[0]),) * 2, dtype=bool)
-    for each, floor in zip(scores, floors, strict=True):
-        values = each.astype(np.float64)
+    values = [each.astype(np.float64) for each in scores]
+    for one in range(len(values[0])):
         with np.errstate(invalid="ignore"):  # the difference of two −∞ is none
-            apart = np.nan_to_num(values[:, None] - values)
-        signs.append(np.sign(apart))
-        is_clear |= np.abs(apart) > floor[:, None] + floor
-    swapped = np.argwhere(np.triu((signs[0] != signs[1]) & is_clear))
-    return tuple(swapped[0].tolist()) if len(swapped) else None
+            apart = [np.nan_to_num(each[one] - each[one + 1 :]) for each in values]
+        clear = [
+            np.abs(difference) > floor[one] + floor[one + 1 :]
+            for difference, floor in zip(apart, floors, strict=True)
+        ]
+        differs = (np.sign(apart[0]) != np.sign(apart[1])) & (clear[0] | clear[1])
+        if differs.any():
+            return one, one + 1 + int(differs.argmax())
+    return None

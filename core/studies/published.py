@@ -1,7 +1,8 @@
 """Conventions that reproduce a published mean of a run, the simplest first.
 
-A convention here is a measure with its own conventions, and the choices of an evaluation around it:
-the topics that count, the documents that are read, the meaning of grades, the mean over folds.
+A convention here is a measure with its own conventions, and the choices of the evaluation around
+it. These are the topics that count, the documents read, the meaning of grades, and the mean over
+folds.
 Known tools (`BUNDLES`) and the defaults are the starts. Every convention that changes few choices
 of one of them is tried; each kernel measures every list once.
 """

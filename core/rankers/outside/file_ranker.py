@@ -42,6 +42,9 @@ ALONE: frozenset[Input] = frozenset({"features"})
 SECONDS = 120.0
 """Time limit of an answer. A model that takes longer is stopped."""
 
+AT_ONCE = 200_000
+"""Documents of a request, about; a longer list is one request."""
+
 SERVER = "shuffleproof.core.rankers.outside.model_files:ModelServer"
 MOST_BYTES = 4 << 30
 """Memory for opening rankers: trees whose branches meet again grow without end when walked."""
@@ -124,9 +127,9 @@ class OutsideModel:
         source: SHA-256 of the file.
         columns: the rule by which columns are matched (`columns.RULES`); empty: the only one that
             fits.
-        how: how the process read the model when it last scored: the rule, columns without a
+        how: how the process read the model when it last scored. It has the rule, columns without a
             feature, rounds that were used, whether absent cells were missing values, and the
-            seconds that the model itself took.
+            model's own seconds.
     """
 
     name: str
@@ -148,6 +151,20 @@ class OutsideModel:
         Raises:
             DataError: the file is no such model, does not fit the features, crashed or hung.
         """
+        # Parts keep a large data set below the limits of time and memory of an answer
+        ends = np.flatnonzero(np.diff(np.cumsum(lists.lengths) // AT_ONCE)) + 1
+        parts = np.split(np.arange(len(lists)), ends)
+        scores, seconds = [], 0.0
+        for part in parts:
+            scores.append(self._scores(dataset, lists.select(part) if len(ends) else lists))
+            seconds += self.how["seconds"]
+        self.how["seconds"] = seconds
+        return np.concatenate(scores)
+
+    def _scores(
+        self, dataset: RankingDataset, lists: CandidateLists
+    ) -> Float32[np.ndarray, " candidates"]:
+        """Scores of lists that fit into one request."""
         name = RankerName.of(self.name)
         request = {
             "kind": name.head,

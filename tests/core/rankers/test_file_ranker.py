@@ -204,12 +204,13 @@ def test_a_model_file_that_its_library_cannot_read_is_told_and_harms_nobody(
         ranker.score(workbench.prepared.test.dataset, workbench.prepared.test.lists)
 
 
-def test_a_model_is_opened_once_and_scores_what_it_is_shown(workbench, files):
+def test_a_model_is_opened_once_and_scores_what_it_is_shown(workbench, files, monkeypatch):
     folder, _ = files
     ranker = file_ranker.file_ranker("lightgbm", str(folder / "model.txt"), workbench.fold.test)
     test = workbench.prepared.test
     whole = ranker.score(test.dataset, test.lists)
     (process,) = ranker._processes
+    ask = process.ask
     one = test.lists.select(np.array([3]))
     np.testing.assert_array_equal(
         ranker.score(test.dataset, one), whole[test.lists.offsets[3] : test.lists.offsets[4]]
@@ -217,6 +218,13 @@ def test_a_model_is_opened_once_and_scores_what_it_is_shown(workbench, files):
     doubled = replace(test.dataset, features=test.dataset.features * 2, fingerprint="")
     assert not np.array_equal(ranker.score(doubled, test.lists), whole)
     assert ranker._processes == [process]
+    asked = []
+    monkeypatch.setattr(
+        process, "ask", lambda *words, **more: asked.append(1) or ask(*words, **more)
+    )
+    monkeypatch.setattr(file_ranker, "AT_ONCE", 25)
+    np.testing.assert_array_equal(ranker.score(test.dataset, test.lists), whole)
+    assert 1 < len(asked) <= len(test.lists)
 
 
 def test_a_model_is_certified_by_asking_it_in_every_order(workbench, files, monkeypatch):
