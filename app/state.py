@@ -79,7 +79,7 @@ def missing_option(name: str, options: Collection[str]) -> tuple[str, ...]:
     remembered until the choice or the page changes.
     """
     wanted = tuple(st.query_params.get_all(name))
-    missing = tuple(dict.fromkeys(value for value in wanted if value not in options))
+    missing = tuple(dict.fromkeys(value for value in wanted if value and value not in options))
     memory = f"absent {name}"
     place = str(st.context.url or "").partition("?")[0], address.says("tab")
     before = st.session_state.get(memory)

@@ -139,12 +139,13 @@ class Form:
 
 
 @st.fragment
-def body(form: Form, data: str, shown: Artefact | None) -> None:
-    """Draw the fields, the cost and the button."""
+def body(form: Form, data: str, shown: Artefact | None, *, stacked: bool = False) -> None:
+    """Draw the fields, then cost and button; stacked for a narrow place: these first."""
     data_sets.draw_problems(data)
-    page = _Page(form, data, shown)
+    page, first = _Page(form, data, shown), st.container()
     for row in form.rows:
-        page.row(row)
+        for names in [[name] for name in row] if stacked else [row]:
+            page.row(names)
     page.data = form.data(data)
     with st.popover(page.rest_words, icon=":material/tune:"):
         for name in page.rest:
@@ -164,8 +165,9 @@ def body(form: Form, data: str, shown: Artefact | None) -> None:
     except ShuffleproofError as error:
         st.warning(refusal(error), icon=":material/error:")
         return
-    st.markdown(needed)
-    with st.container(horizontal=True):
+    last = first if stacked else st.container()
+    last.markdown(needed)
+    with last.container(horizontal=True):
         if st.button(RUN, type="primary", key="new.run"):
             job_panel.hand_in(form.panel, filled.parameters)
         menu = st.popover(

@@ -116,11 +116,14 @@ class StudyPage:
         at_work = job_panel.progress(asked.panel, (data,))
         if stored:
             self.study(stored)
-        elif not (at_work and job_panel.has_first_results(asked.panel, (data,))):
+        elif not at_work:
             with sample_result.draw_sample(asked.kind):
-                if not at_work:
-                    parts.not_yet(f"No study of this kind is stored for {data} yet.")
-        with st.expander("New study", expanded=not stored and not at_work, icon=parts.PLAY):
+                parts.not_yet(f"No study of this kind is stored for {data} yet.")
+                form.body(asked, data, None, stacked=True)
+            return
+        elif not job_panel.has_first_results(asked.panel, (data,)):
+            sample_result.draw_sample(asked.kind)
+        with st.expander("New study", icon=parts.PLAY):
             form.body(asked, data, choice.study_shown(stored))
 
     @st.fragment

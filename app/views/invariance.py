@@ -15,6 +15,7 @@ from shuffleproof.app import (
     address,
     captions,
     exports,
+    jobs,
     proposals,
     report,
     scoring,
@@ -101,6 +102,7 @@ def _answers(
     ]
 
 
+TRAININGS = job_panel.Panel("train", title=lambda job: f"{jobs.name(job)}. ")
 PLACES = ["shown", "shown_before", "answered", "answered_before"]
 QUESTION = "Does the input order change the ranking?"
 
@@ -117,22 +119,32 @@ def _examination() -> None:
     with parts.errors_shown(again=True):
         data = scoring.describe(state.data())
         rankers = scoring.rankers_of(data)
-        if list_recipes(rankers):
+        if list_recipes(rankers) and (contrast(rankers) or not _in_training(data.data)):
             _study(data, rankers)
         else:
             _nothing_trained(data.data)
 
 
+def _in_training(data: str) -> bool:
+    of_data = (job for job in jobs.under_way() if job.parameters.get("data") == data)
+    return any(job.kind == TRAININGS.kind for job in of_data)
+
+
 def _nothing_trained(data: str) -> None:
     with sample_result.draw_sample("invariance", cards.demonstration):
-        parts.not_yet(
-            f"No ranker of whole lists is trained on {data} yet.",
-            "Train two of them, for example DLCM and SetRank. This page then compares them. As "
-            "commands:",
-            f"shuffleproof train dlcm --data {data}\n"
-            f"shuffleproof train setrank-imsab-init --data {data}",
-        )
-        parts.link("train", "Train rankers", "model_training")
+        if job_panel.progress(TRAININGS, (data,)):
+            return
+        parts.not_yet(f"No ranker of whole lists is trained on {data} yet.")
+        if st.button(f"Train {' and '.join(display_names(proposals.CONTRASTING).values())}",
+                     type="primary", icon=":material/model_training:"):  # fmt: skip
+            preset, lists = proposals.for_training()
+            of_lists = training.list_options(data, lists) or None
+            for ranker in proposals.CONTRASTING:
+                given = {"ranker": f"{ranker}@{preset}", "changes": None, "lists": of_lists}
+                jobs.submit("train", {"data": data, **given})
+            st.rerun()
+        parts.note("A minute each on two cores, with the preset for small tests.")
+        parts.link("train", "Other rankers and settings", "tune")
 
 
 def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:

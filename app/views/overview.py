@@ -17,6 +17,15 @@ WHAT = (
     "Shuffleproof shuffles, truncates and corrupts the lists your ranker sees, and reports how "
     "much NDCG that costs, query by query. Every number comes from re-running the model."
 )
+QUESTIONS = {
+    "initial-ranking": "A worse initial ranking?",
+    "set-size": "Longer lists?",
+    "worst-case": "The worst order?",
+    "benchmark": "Which ranker is best?",
+    "attention": "Where does it look?",
+}
+"""Questions in a visitor's words, by the page or tab that answers them."""
+
 RECENT = 6
 SHOWN = (
     "initial-ranking", "worst-case", "perturbations", "set-size", "group-shuffles", "benchmark",
@@ -30,36 +39,19 @@ def page() -> None:
     """Draw the page."""
     parts.header("Shuffleproof", QUESTION)
     st.markdown(WHAT)
-    with st.container(key="links_tour"):
-        parts.link("tour", "Take the tour: five steps on the sample", "explore")
+    with st.container(key="links_start", horizontal=True):
+        parts.link("your-ranker", "Examine your ranker", "input")
+        parts.link("data", "Use your own data", "upload_file", {"view": "Add data"})
+        parts.link("tour", "Take the tour: five steps", "explore")
+    with st.container(key="links_questions", horizontal=True):
+        for path, question in QUESTIONS.items():
+            parts.link(path, question)
     st.subheader("Shuffle the documents")
     cards.demonstration()
     _gallery()
     works = recent_work.recent_work(RECENT)
-    if not works:
-        _own_data()
-        return
-    left, right = st.columns(2, gap="large")
-    with left:
-        _own_data()
-    with right:
+    if works:
         _recent_work(works)
-
-
-def _own_data() -> None:
-    st.subheader("Your ranker")
-    st.markdown(
-        "A function, a model file, scores, runs, a reranker's address or its recorded answers."
-    )
-    parts.link("your-ranker", "Examine your ranker", "input")
-    st.subheader("Your data")
-    st.markdown(
-        "LETOR text (`2 qid:10 1:0.5 2:0.1 # docid = a`) or tables: one file, or a folder with "
-        "train, validation and test."
-    )
-    parts.link("data", "Upload files on the Data page", "upload_file", {"view": "Add data"})
-    st.caption("Or on the command line:")
-    parts.shell("shuffleproof ingest my-folder --name mine")
 
 
 def _gallery() -> None:

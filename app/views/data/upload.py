@@ -1,8 +1,10 @@
 """Import of data: chosen files leave the session's memory at once, and a job reads them."""
 
+import itertools
+
 import streamlit as st
 
-from shuffleproof.app import address, jobs, received_files, services, uploads
+from shuffleproof.app import address, jobs, received_files, services, state, uploads
 from shuffleproof.app.data_sets import WORDS
 from shuffleproof.app.plain import escaped, refusal
 from shuffleproof.app.study import parts
@@ -39,27 +41,27 @@ def section() -> None:
         f"Up to {received_files.limit()} MB a file here; "
         "`shuffleproof ingest` reads files of any size."
     )
-    name = st.text_input(
-        "Name", key="upload name", max_chars=255, persist_state="session", live=True,
-        help="Name of the data set: 1 to 60 letters, digits, blanks and . _ + @ = -",
-    )  # fmt: skip
-    below = st.container()
     way = st.segmented_control(
         "Source", list(WAYS), default="Files", required=True,
         key="upload way", persist_state="session",
     )  # fmt: skip
-    fault = _name_fault(name.strip())
-    if fault:
-        below.error(refusal(fault))
     how = WAYS[way or "Files"]
     faulty = _choose(how)
     draft = received_files.draft(DRAFT)
+    given = st.text_input(
+        "Name", key="upload name", max_chars=255, persist_state="session", live=True,
+        placeholder=_free_name(draft),
+        help="Name of the data set: 1 to 60 letters, digits, blanks and . _ + @ = -",
+    )  # fmt: skip
+    name = given.strip() or _free_name(draft)
+    fault = _name_fault(name)
+    if fault:
+        st.error(refusal(fault))
     alone = draft.only_file if draft and how == PARTS else None
     reading = _reading(split=bool(alone) and not (draft and draft.names_parts()))
     unsorted = how == PARTS and received_files.files_of_parts(DRAFT, UNSORTED)
     here = unsorted or received_files.files_of_parts(DRAFT, *how)
     reasons = {
-        "Enter a name.": not name.strip(),
         "Choose the files.": not here,
         "Choose the part of each file.": bool(unsorted) and not alone,
         "The name is not allowed.": bool(fault),
@@ -70,17 +72,24 @@ def section() -> None:
         pressed = st.button("Import", type="primary", disabled=bool(words))
         st.caption(words)
     if pressed and draft:
-        _submit(draft, how, name.strip(), reading)
+        _submit(draft, how, name, reading)
 
 
 def _name_fault(name: str) -> str:
-    """Reason why a data set cannot have this name; empty: it can, or the field is empty."""
+    """Reason why a data set cannot have this name; empty: it can."""
     try:
-        if name:
-            uploads.check_name(name, services.store())
+        uploads.check_name(name, services.store())
     except ShuffleproofError as error:
         return str(error)
     return ""
+
+
+def _free_name(draft: Draft | None) -> str:
+    """Name for a data set that has none yet: that of its only file, else a free one."""
+    file = draft.only_file if draft else None
+    own = [file.name.partition(".")[0]] if file and not part_of(file.name) else []
+    names = itertools.chain(own, ["mine"], (f"mine-{count}" for count in itertools.count(2)))
+    return next(name for name in names if not _name_fault(name))
 
 
 def _choose(how: tuple[str, ...]) -> bool:
@@ -231,6 +240,9 @@ def _result(job: Job) -> None:
                     f"Open {escaped(each)}", key=f"open {job.id} {each}", on_click=_open,
                     args=(each,), type="primary",
                 )  # fmt: skip
+            for each in of_import[:1]:
+                use = {state.USE: each}
+                parts.link("invariance", f"Shuffle lists of {escaped(each)}", "shuffle", use)
         return
     words, out = st.columns([5, 1], vertical_alignment="center")
     with words:

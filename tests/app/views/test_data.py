@@ -262,6 +262,24 @@ def test_a_bad_file_gives_its_line_and_the_form_keeps_what_was_typed(store):
     assert len(list((store.root / "uploads").iterdir())) == 1, "the form's own files"
 
 
+@pytest.mark.parametrize(("files", "name"), [
+    (["clicks.txt"], "clicks"), (["train.txt"], "mine"), (["train.txt", "test.txt"], "mine"),
+    (["sample.txt"], "mine"),
+])  # fmt: skip
+def test_data_without_a_name_get_that_of_their_file_or_a_free_one(store, files, name):
+    test = page("Add data")
+    chosen(test, [(file, LETOR) for file in files])
+    assert test.text_input(key="upload name").placeholder == name
+    next(button for button in test.button if button.label == "Import").click().run()
+    app_jobs.worked(store)
+    assert [*store.names()] == [name]
+    test = page("Add data")
+    chosen(test, [("train.txt", LETOR)])
+    assert test.text_input(key="upload name").placeholder == (
+        "mine-2" if name == "mine" else "mine"
+    )
+
+
 @pytest.mark.parametrize("name", ["clicks.txt", "train.txt", "test.txt"])
 def test_a_single_file_is_split_by_query_until_another_comes(store, name):
     test = page("Add data")

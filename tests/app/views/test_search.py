@@ -12,6 +12,12 @@ from shuffleproof.core.glossary import TERMS
 from tests.app_pages import opened
 
 
+@pytest.fixture(autouse=True)
+def shipped_store(dashboard, tmp_path):
+    """The results below are those of what is shipped, not of the user's own store."""
+    dashboard(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("sought", "kind", "text", "rank"),
     [
