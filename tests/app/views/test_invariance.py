@@ -10,6 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import services
+from shuffleproof.app.proposals import CONTRASTING
 from shuffleproof.core import jobs
 from shuffleproof.core.answers.one_list import (
     Answer,
@@ -208,6 +209,32 @@ def test_a_table_of_jobs_that_cannot_be_used_leaves_the_page_alive(
     page = button(page, "Examine all test queries").click().run()
     assert "DLCM loses" in said(page)
     assert "disk is full" in page.error[0].value
+
+
+def test_two_rankers_are_trained_where_there_are_none_and_then_compared(
+    trained_sample, tmp_path, monkeypatch
+):
+    (tmp_path / "artefacts").mkdir()
+    networks = []
+    for artefact in trained_sample[0].artefacts():
+        is_network = artefact.recipe.get("ranker", {}).get("name") in CONTRASTING
+        place = tmp_path / "artefacts" / artefact.path.name
+        networks += [(place, artefact.path)] if is_network else []
+        if not is_network:
+            place.symlink_to(artefact.path)
+    assert len(networks) == len(CONTRASTING)
+    monkeypatch.setattr(jobs, "start_waiting", lambda _store: True)
+    page = opened(tmp_path, monkeypatch)
+    button(page, "Train DLCM and SetRank IMSAB + init").click().run()
+    handed_in = jobs.jobs_of(Store(tmp_path)).list("waiting")
+    assert {job.parameters["ranker"] for job in handed_in} == {f"{n}@small" for n in CONTRASTING}
+    for place, path in networks[:1]:
+        place.symlink_to(path)
+    page = opened(tmp_path, monkeypatch)
+    assert not [one for one in page.multiselect if one.label == "Rankers"], "one is being trained"
+    for place, path in networks[1:]:
+        place.symlink_to(path)
+    assert re.search(r"DLCM loses", plain(said(opened(tmp_path, monkeypatch))))
 
 
 def test_the_web_process_loads_neither_torch_nor_lightgbm(trained_sample):
