@@ -235,13 +235,16 @@ bring outside_rankers:bring : store a ranker from a file
     $ bring xgboost model.json --data mq2008 --columns id-1
 
 runs outside_rankers:runs conventions=trec_eval : evaluate and compare TREC runs, like trec_eval
-    run+ path : run files
-    --qrels! path : relevance judgments
+    run+ path : run files, or one table of judged rows: query, label, scores
+    --qrels path : relevance judgments of runs
+    --columns in OURS=THEIRS,… : columns of a table, as query=session_id
+    --scores in COLUMN,… : columns of a table's scores (default: all others)
     --measures =NDCG@10,AP,P@10,RR : measures, comma-separated (default NDCG@10,AP,P@10,RR)
     &conventions
     &modules
     --against : baseline runs for the marks, comma-separated
     $ runs bm25.run dense.run --qrels qrels.txt
+    $ runs judged.parquet --columns query=session_id --scores old,new --measures NDCG@10
     $ runs *.run --qrels qrels.txt --measures nDCG@10,RBP(p=0.8),bpref,Judged@10 --against bm25
 
 which published:find_conventions : find the conventions that reproduce a published number

@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from contextlib import closing, suppress
 from itertools import chain
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SERVER = "shuffleproof.core.data.tables:ReaderServer"
+COLUMNS_OF = "shuffleproof.core.data.tables:column_batches"
+"""Reader of a table, in the guarded process."""
 SILENCE = 60.0  # Seconds between two answers at most
 LEAST_MEMORY, MOST_MEMORY, SPARE_MEMORY = 640 << 20, 4 << 30, 256 << 20
 DAMAGED = "Write the file again, or check it with the program that made it."
@@ -211,8 +214,10 @@ class ReaderServer:
 def replies(arguments: Mapping[str, Any], memory: int) -> Iterator[Answer]:
     """The answers of the reader, and as last one its refusal, if any; for the guarded process."""
     place = str(arguments.get("place", "the file"))
+    asked = dict(arguments)
+    reader = resolve_name(asked.pop("reader", COLUMNS_OF))
     try:
-        yield from column_batches(**arguments)
+        yield from reader(**asked)
     except DataError as error:
         yield {"error": [error.place, error.finding, error.remedy]}, {}
     except MemoryError:
@@ -234,30 +239,37 @@ def column_batches(  # noqa: PLR0913, PLR0917 (what is asked of the guarded proc
     rows: int,
 ) -> Iterator[Answer]:
     """The batches of `batches`, in the guarded process."""
-    reading, taken, packed = Reading(columns, texts, rows), 0, Path(path).stat().st_size
-    most_bytes = min(most_bytes, int(max(UNCHECKED, RATIO * packed)))
-    with stream.unpacked_file(Path(path), place, seekable=True) as file:
+    reading, taken = Reading(columns, texts, rows), 0
+    most_bytes = min(most_bytes, int(max(UNCHECKED, RATIO * Path(path).stat().st_size)))
+    for frame, share in frames(Path(path), place, reading):
+        arrays, listed = {}, []
+        for at, name in enumerate(reading.chosen_columns([*frame.columns])):
+            column = frame[name]
+            values = _numbers(column)
+            listed.append((name, values is None))
+            if values is None:
+                cells = column.astype(object).where(column.notna(), None).tolist()
+                text = json.dumps(cells, default=_plain)
+                values = np.frombuffer(text.encode(), dtype=np.uint8)
+            arrays[str(at)] = values
+            taken += values.nbytes
+        if taken > most_bytes:
+            finding = f"more than {most_bytes >> 20} MiB of values"
+            raise DataError(place, finding, "Leave only the rows and columns that are needed.")
+        yield {"columns": listed, "share": share}, arrays
+
+
+def frames(path: Path, place: str, reading: "Reading") -> Iterator[tuple["pd.DataFrame", float]]:
+    """The rows of a table by frames, with the share of the file read; for the guarded process."""
+    packed = max(path.stat().st_size, 1)
+    with stream.unpacked_file(path, place, seekable=True) as file:
         kind = stream.kind_of(file.head)
         if kind is None:
             finding = "neither Parquet nor Arrow, JSON lines or CSV"
             raise DataError(place, finding, "Write it as one of these.")
         for frame in _told(READERS[kind](file.stream, place, reading), place):
             stream.check_size(file, file.stream.tell(), place, stream.Limits())
-            arrays, listed = {}, []
-            for at, name in enumerate(reading.chosen_columns([*frame.columns])):
-                column = frame[name]
-                values = _numbers(column)
-                listed.append((name, values is None))
-                if values is None:
-                    cells = column.astype(object).where(column.notna(), None).tolist()
-                    text = json.dumps(cells, default=_plain)
-                    values = np.frombuffer(text.encode(), dtype=np.uint8)
-                arrays[str(at)] = values
-                taken += values.nbytes
-            if taken > most_bytes:
-                finding = f"more than {most_bytes >> 20} MiB of values"
-                raise DataError(place, finding, "Leave only the rows and columns that are needed.")
-            yield {"columns": listed, "share": min(1.0, file.consumed() / max(packed, 1))}, arrays
+            yield frame, min(1.0, file.consumed() / packed)
 
 
 def _numbers(column: "pd.Series[Any]") -> np.ndarray | None:

@@ -30,6 +30,7 @@ BENCHMARKS: dict[str, Callable[..., Iterable[Row]]] = {
     "reopen": letor.reopen,
     "scaling": letor.scaling,
     "ndcg": measures.ndcg,
+    "judged-table": measures.judged_table,
     "aggregation": aggregation.aggregation,
     "search": retrieval.search,
     "bm25": retrieval.bm25,

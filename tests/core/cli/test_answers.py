@@ -50,6 +50,7 @@ def folder(tmp_path_factory):
     (target / "q.txt").write_text("1 0 a 1\n1 0 b 0\n1 0 c 2\n2 0 a 1\n2 0 b 0\n")
     (target / "x.run").write_text("1 Q0 a 1 2 x\n1 Q0 b 2 1 x\n1 Q0 c 3 1 x\n2 Q0 a 1 1 x\n")
     (target / "y.run").write_text("1 Q0 c 1 2 y\n1 Q0 b 2 1 y\n2 Q0 b 1 1 y\n2 Q0 a 1 0 y\n")
+    (target / "judged.csv").write_text("query,label,one,two\n1,1,3,0\n1,0,2,1\n2,2,1,0\n")
     (target / "board.csv").write_text("system,web,news\na,.5,.6\nb,.4,\n")
     return target
 
@@ -92,6 +93,7 @@ CALLS = {
     "tune": "tune ranksvm --preset small --trials 4 --name mine --data {f} " + " ".join(SMALL),
     "certify": "certify feature:1 --permutations 2 --data {f} " + " ".join(SMALL),
     "runs": "runs {f}/x.run {f}/y.run --qrels {f}/q.txt --against x --conventions trec_eval",
+    "runs --scores": "runs {f}/judged.csv --scores one,two",
     "which": "which --runs {f}/x.run --qrels {f}/q.txt --value 1.000 --measure RR",
     "study initial-ranking": f"study initial-ranking --levels 5 --draws 1 {TWO}",
     "study invariance": f"study invariance --permutations 2 {TWO}",

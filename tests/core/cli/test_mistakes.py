@@ -112,7 +112,7 @@ MISTAKES = """
 1 | doctor nowhere | nowhere | library list
 2 | doctor sample --part trian | 'trian' | did you mean train
 1 | bring scores scores.txt | scores.txt:2 | Give one decimal number a line
-2 | runs a.run | --qrels | runs --help
+2 | runs a.run | --qrels | name the judgments
 1 | runs nowhere.run --qrels a.qrels | nowhere.run | Check the path
 2 | which --runs a.run --value .5 | --qrels | which --help
 2 | which --runs a.run --qrels a.qrels | no single number | --value .2294
@@ -126,6 +126,7 @@ MISTAKES = """
 1 | which --runs bad.run --qrels a.qrels --value .5 | bad.run:1 | A line reads
 1 | which --runs scores.txt --qrels one.txt --value .5 | scores.txt:2 | one decimal number a line
 1 | which --runs model.txt --qrels few.txt --value .5 | few.txt:1 | A line reads
+2 | runs a.run --qrels a.qrels --scores a | --scores | leave them out
 2 | runs a.run --qrels a.qrels --measures NDGC | 'NDGC' | did you mean NDCG
 2 | study initial-ranking --rankers | --rankers | initial-ranking --help
 2 | study initial-ranking --rankers , | ranker | name at least one

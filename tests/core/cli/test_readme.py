@@ -13,6 +13,7 @@ import sys
 
 import lightgbm
 import numpy as np
+import pandas as pd
 import pytest
 
 from shuffleproof.core.cli.arguments import main
@@ -107,6 +108,8 @@ def folder(tmp_path_factory):
     (folder / "test.txt").write_text(LETOR)
     (folder / "scores.txt").write_text("0.5\n" * len(LETOR.splitlines()))
     (folder / "judged.csv").write_text("query,a,b\nq,x,y\nq,y,z\nq,z,x\n")
+    rows = {"session_id": [1, 1, 2], "clicked": [1, 0, 1], "old": [1.0, 2, 1], "new": [2.0, 1, 1]}
+    pd.DataFrame(rows).to_parquet(folder / "judged.parquet")
     small_collection.write(folder / "FOLDER")
     (folder / "qrels.txt").write_text("1 0 a 1\n1 0 b 0\n")
     for run in ("a", "b"):
