@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import services
 from shuffleproof.core.answers.document_changes import UNCHANGED, DocumentChanges
+from shuffleproof.core.answers.margin import Margin
 from shuffleproof.core.answers.one_list import Answer, features_wanted
 from shuffleproof.core.answers.shown_order import Documents, ShownOrder
 from shuffleproof.core.answers.trained_rankers import TrainedRanker, contrast, list_recipes
@@ -256,6 +258,36 @@ def _attended(
     question = query_list.question() | added
     answer: dict[str, Any] = resident().ask(
         "shuffleproof.core.answers.attention:attended", question
+    )
+    return answer
+
+
+def margin(
+    query_list: List, ranker: TrainedRanker, shown: str, changes: DocumentChanges,
+    pair: tuple[int, int],
+) -> Margin:  # fmt: skip
+    """Why a ranker puts one of two documents above the other, in this order with these changes.
+
+    Raises:
+        ScoringError: the process has no answer.
+        ParameterError: an order of other documents.
+    """
+    listed = documents(query_list, (shown,))
+    order = tuple(ShownOrder.parse(shown).arranged(listed))
+    names = changes.documents(listed).ids
+    found = _margin(query_list, ranker.key, order, changes.texts(), pair, names)
+    tables = {name: pd.DataFrame(found[name]) for name in ("features", "documents")}
+    return Margin(**{**found, **tables, "ranker": ranker.label})
+
+
+@st.cache_data(max_entries=256, show_spinner="Scoring the list without each document …")
+def _margin(
+    query_list: List, ranker: str, order: tuple[int, ...], changes: tuple[str, ...],
+    pair: tuple[int, int], names: tuple[str, ...],
+) -> dict[str, Any]:  # fmt: skip
+    added = {"ranker": ranker, "order": order, "changes": changes, "pair": pair, "names": names}
+    answer: dict[str, Any] = resident().ask(
+        "shuffleproof.core.answers.margin:explain_pair", query_list.question() | added
     )
     return answer
 
