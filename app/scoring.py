@@ -273,21 +273,22 @@ def margin(
         ParameterError: an order of other documents.
     """
     listed = documents(query_list, (shown,))
-    order = tuple(ShownOrder.parse(shown).arranged(listed))
-    names = changes.documents(listed).ids
-    found = _margin(query_list, ranker.key, order, changes.texts(), pair, names)
+    question = query_list.question() | {
+        "ranker": ranker.key,
+        "order": ShownOrder.parse(shown).arranged(listed),
+        "changes": list(changes.texts()),
+        "pair": list(pair),
+        "names": list(changes.documents(listed).ids),
+    }
+    found = _margin(question)
     tables = {name: pd.DataFrame(found[name]) for name in ("features", "documents")}
     return Margin(**{**found, **tables, "ranker": ranker.label})
 
 
 @st.cache_data(max_entries=256, show_spinner="Scoring the list without each document …")
-def _margin(
-    query_list: List, ranker: str, order: tuple[int, ...], changes: tuple[str, ...],
-    pair: tuple[int, int], names: tuple[str, ...],
-) -> dict[str, Any]:  # fmt: skip
-    added = {"ranker": ranker, "order": order, "changes": changes, "pair": pair, "names": names}
+def _margin(question: dict[str, Any]) -> dict[str, Any]:
     answer: dict[str, Any] = resident().ask(
-        "shuffleproof.core.answers.margin:explain_pair", query_list.question() | added
+        "shuffleproof.core.answers.margin:explain_pair", question
     )
     return answer
 

@@ -58,11 +58,11 @@ def effects(features: pd.DataFrame, documents: pd.DataFrame, rest: float, ranker
             )
         )  # fmt: skip
     names: list[Any] = [*shown["name"], *others["name"]]
-    bars = [*range(len(shown)), *others["place"]]
+    bars: list[Any] = [*range(len(shown)), *others["place"]]
     laid_out(figure, height=110 + BAR * (len(names) + 1), bargap=0.25, barmode="overlay")
     xaxes(
         figure, title="effect on the margin", zeroline=True, zerolinecolor="rgba(127,127,127,0.8)"
     )
     texts = [cut(name, LETTERS) for name in names]
-    yaxes(figure, tickvals=bars, ticktext=texts, range=[len(names) + 0.6, -0.6], **NAMES)
+    yaxes(figure, tickvals=bars, ticktext=texts, range=[bars[-1] + 0.6, -0.6], **NAMES)
     return figure

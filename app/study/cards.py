@@ -107,7 +107,7 @@ def headline(answers: Sequence[AnswerAndMoves]) -> Headline:
     return Headline(verdicts(answers), *tier)
 
 
-def draw(
+def draw(  # noqa: PLR0913, PLR0917 (data, key, and a callback for each gesture)
     drawn: dict[str, Any],
     key: str,
     arranged: Callable[[list[int]], None],

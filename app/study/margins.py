@@ -12,6 +12,7 @@ from shuffleproof.app.study.picture import cached_figure, chart
 from shuffleproof.app.study.shown_list import ShownList
 from shuffleproof.core.answers.trained_rankers import TrainedRanker
 
+TITLE = "One document above another"
 FOLD, DOCUMENT, RIVAL = "margins", "margin of", "margin against"
 """Keys of the fold and of its choices."""
 
@@ -19,6 +20,7 @@ FOLD, DOCUMENT, RIVAL = "margins", "margin of", "margin against"
 def show_document(document: int) -> None:
     """Open the fold on a document and the one that took its place, or is next to it."""
     st.session_state.update({FOLD: True, DOCUMENT: document, RIVAL: None})
+    st.toast(f"See “{TITLE}” below.")
 
 
 def draw(
@@ -33,7 +35,7 @@ def draw(
         shown: its input order.
         answers: rankers, and their `core.answers.one_list.moves`.
     """
-    place = parts.fold("One document above another", FOLD, "swap_vert")
+    place = parts.fold(TITLE, FOLD, ":material/swap_vert:")
     if place is None:
         return
     with place, parts.errors_shown():
@@ -62,7 +64,8 @@ def draw(
         )
         for at in range(0, len(answers), 2):
             pair = answers[at : at + 2]
-            for column, (ranker, _) in zip(st.columns(len(pair)), pair, strict=True):
+            columns = st.columns(min(2, len(answers)))
+            for column, (ranker, _) in zip(columns, pair, strict=False):
                 with column:
                     _one_ranker(query_list, shown, ranker, (chosen[0], chosen[1]))
 

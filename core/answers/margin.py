@@ -77,8 +77,9 @@ class Margin:
         name = RankerName.of(self.ranker).display
         if self.margin <= self.rounding:
             return f"{name} ties {self.above} and {self.below}: rounding explains the margin."
-        text = f"{name} ranks {self.above} above {self.below}{self._company()}"
-        text += self._most("feature", self.features)
+        margin = number(self.margin, ".3g")
+        text = f"{name} ranks {self.above} above {self.below} by {margin}{self._company()}"
+        text += _most("Of the features, {} contributes most: {}.", self.features)
         if len(self.features) and abs(self.rest) > self.rounding:
             text += f" With equal features the margin is {number(self.rest, '.3g')}."
         return text
@@ -88,20 +89,18 @@ class Margin:
             return ". No other document plays a part: it scores each document alone."
         swapping = self.documents["document"][self.documents["swaps"]].tolist()
         if not swapping:
-            most = self._most("document", self.documents)
-            return f"; no other document alone decides it.{most}"
+            most = _most("Of the others, {} contributes most: {}.", self.documents)
+            return f". No other document alone decides it.{most}"
         more = len(swapping) - NAMED
         named = listed(swapping[:NAMED] + [counted(more, "other")] * (more > 0))
         without = swapping[0] if len(swapping) == 1 else "any one of them"
         return f" because of {named} in the list: without {without}, {self.below} would lead."
 
-    def _most(self, kind: str, effects: pd.DataFrame) -> str:
-        most = effects.nlargest(1, "effect")
-        if not (most["effect"] > 0).any():
-            return ""
-        name, effect = most.iloc[0][[kind, "effect"]]
-        share = f"{number(effect, '+.3g')} (margin {number(self.margin, '.3g')})"
-        return f" Of the {kind}s, {name} contributes most: {share}."
+
+def _most(sentence: str, effects: pd.DataFrame) -> str:
+    most = effects[effects["effect"] > 0].nlargest(1, "effect")
+    texts = [f" {sentence.format(row[0], number(row[1], '+.3g'))}" for row in most.to_numpy()]
+    return "".join(texts)
 
 
 def explain(  # noqa: PLR0913 (what, of what, and how exactly)

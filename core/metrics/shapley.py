@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float64
 EXACT = 12
 """Most players whose 2ⁿ coalitions are all valued."""
 
-FEWEST = 8
+FEWEST = 16
 """Fewest pairs of orders of sampled values, so that their intervals have a meaning."""
 
 Game = Callable[[Bool[np.ndarray, "coalitions players"]], Float64[np.ndarray, " coalitions"]]
@@ -63,7 +63,7 @@ def sampled(
         game: value of coalitions.
         players: two or more.
         generator: of the orders.
-        coalitions: number of valued coalitions, at most; eight pairs of orders are drawn anyway.
+        coalitions: number of valued coalitions, at most; 16 pairs of orders are drawn anyway.
     """
     pairs = max(FEWEST, (coalitions - 2) // (2 * (players - 1)))
     drawn = generator.permuted(np.tile(np.arange(players), (pairs, 1)), axis=1)
