@@ -28,6 +28,7 @@ from shuffleproof.core.rankers.initial import ListRecipe
 
 WORK = "shuffleproof.core.answers.scoring"
 WORST = "shuffleproof.core.studies.kinds.worst_case.query:worst_input_order"
+MARGIN = "shuffleproof.core.answers.margin:explain_pair"
 EXAMPLES = {SAMPLE: "599", SAMPLE_TEXTS: "45"}
 """Query shown first of a data set: here the first shuffle costs DLCM most of its NDCG@10."""
 
@@ -270,26 +271,20 @@ def margin(
 
     Raises:
         ScoringError: the process has no answer.
-        ParameterError: an order of other documents.
     """
     listed = documents(query_list, (shown,))
-    question = query_list.question() | {
-        "ranker": ranker.key,
-        "order": ShownOrder.parse(shown).arranged(listed),
-        "changes": list(changes.texts()),
-        "pair": list(pair),
-        "names": list(changes.documents(listed).ids),
-    }
-    found = _margin(question)
+    found = _margin(
+        query_list.question()
+        | {"ranker": ranker.key, "order": ShownOrder.parse(shown).arranged(listed), "pair": pair}
+        | {"changes": changes.texts(), "names": changes.documents(listed).ids}
+    )
     tables = {name: pd.DataFrame(found[name]) for name in ("features", "documents")}
     return Margin(**{**found, **tables, "ranker": ranker.label})
 
 
 @st.cache_data(max_entries=256, show_spinner="Scoring the list without each document …")
 def _margin(question: dict[str, Any]) -> dict[str, Any]:
-    answer: dict[str, Any] = resident().ask(
-        "shuffleproof.core.answers.margin:explain_pair", question
-    )
+    answer: dict[str, Any] = resident().ask(MARGIN, question)
     return answer
 
 

@@ -356,7 +356,7 @@ const draw = (state, data) => {
     const column = state.rankers[at];
     column.fill(count);
     column.section.classList.toggle("attends", ranker.attended.length > 0);
-    column.section.classList.toggle("explains", data.explains);
+    column.section.classList.toggle("explains", Boolean(data.explains));
     column.head.textContent = ranker.name;
     column.note.textContent = ranker.note;
     column.section.style.setProperty("--own", ranker.color);

@@ -12,8 +12,8 @@ from shuffleproof.core.words import cut
 FEATURES, DOCUMENTS, LETTERS = 10, 6, 22
 """Bars of each kind, and letters of a name, at most."""
 
-BAR = 20
-"""Pixels of a bar and its gap."""
+KINDS = {"feature": 1.0, "swaps the two": 0.65, "other document": 0.25}
+"""Opacity of bars by kind."""
 
 
 @plain_text
@@ -26,43 +26,31 @@ def effects(features: pd.DataFrame, documents: pd.DataFrame, rest: float, ranker
         rest: margin with equal features.
         ranker: label of the ranker, for its colour.
     """
-    color = stroke(ranker).color
-    shown = features.head(FEATURES).rename(columns={"feature": "name"})
-    if len(shown):
-        shown.loc[len(shown)] = ["equal features", rest, rest, rest]
+    color, figure, bars = stroke(ranker).color, go.Figure(), []
+    for row in features.head(FEATURES).to_dict("records"):
+        interval = f"95 % interval {row['low']:.3g} to {row['high']:.3g}"
+        bars.append(("feature", row["feature"], row["effect"], row["high"], interval))
+    if bars:
+        bars.append(("feature", "equal features", rest, rest, "margin with equal features"))
+    # Documents that swap the two first, below an empty line
     others = documents.sort_values("swaps", ascending=False, kind="stable").head(DOCUMENTS)
-    others = others.rename(columns={"document": "name"})
-    others["place"] = [*range(len(shown) + 1, len(shown) + 1 + len(others))]
-    figure = go.Figure()
-    hover = "<b>%{customdata[0]}</b>: %{x:+.3g} [%{customdata[1]:.3g}, %{customdata[2]:.3g}]"
-    figure.add_trace(
-        go.Bar(
-            x=shown["effect"], y=[*range(len(shown))], orientation="h", name="feature",
-            marker={"color": color}, customdata=shown[["name", "low", "high"]],
-            hovertemplate=f"{hover}<extra></extra>",
-            error_x={
-                "type": "data", "array": shown["high"] - shown["effect"], "thickness": 1.2,
-                "width": 3, "visible": bool((shown["high"] > shown["low"]).any()),
-            },
-        )
-    )  # fmt: skip
-    for swaps, name, fill in ((True, "swaps the two", 0.65), (False, "other document", 0.25)):
-        rows = others[others["swaps"] == swaps]
-        figure.add_trace(
-            go.Bar(
-                x=rows["effect"], y=rows["place"], orientation="h", name=name,
-                marker={"color": faded(color, fill), "line": {"color": color, "width": 1}},
-                customdata=rows[["name", "above_rank", "below_rank"]],
-                hovertemplate="<b>%{customdata[0]}</b>: %{x:+.3g}<br>without it, the two have "
-                "ranks %{customdata[1]} and %{customdata[2]}<extra></extra>",
-            )
+    for row in others.to_dict("records"):
+        without = f"without it, the two have ranks {row['above_rank']} and {row['below_rank']}"
+        kind = "swaps the two" if row["swaps"] else "other document"
+        bars.append((kind, row["document"], row["effect"], row["effect"], without))
+    frame = pd.DataFrame(bars, columns=["kind", "name", "effect", "high", "text"])
+    frame["y"] = frame.index + (frame["kind"] != "feature")
+    for kind, opacity in KINDS.items():
+        rows: Any = frame[frame["kind"] == kind]
+        figure.add_bar(
+            x=rows["effect"], y=rows["y"], orientation="h", name=kind,
+            marker={"color": faded(color, opacity), "line": {"color": color, "width": 1}},
+            error_x={"type": "data", "array": rows["high"] - rows["effect"], "thickness": 1.2},
+            customdata=rows[["name", "text"]],
+            hovertemplate="<b>%{customdata[0]}</b>: %{x:+.3g}<br>%{customdata[1]}<extra></extra>",
         )  # fmt: skip
-    names: list[Any] = [*shown["name"], *others["name"]]
-    bars: list[Any] = [*range(len(shown)), *others["place"]]
-    laid_out(figure, height=110 + BAR * (len(names) + 1), bargap=0.25, barmode="overlay")
-    xaxes(
-        figure, title="effect on the margin", zeroline=True, zerolinecolor="rgba(127,127,127,0.8)"
-    )
-    texts = [cut(name, LETTERS) for name in names]
-    yaxes(figure, tickvals=bars, ticktext=texts, range=[bars[-1] + 0.6, -0.6], **NAMES)
+    laid_out(figure, height=130 + 20 * len(frame), bargap=0.25, barmode="overlay")
+    xaxes(figure, title="effect on the margin", zeroline=True, zerolinecolor="rgba(127,127,127,.8)")
+    texts = [cut(name, LETTERS) for name in frame["name"]]
+    yaxes(figure, tickvals=frame["y"], ticktext=texts, autorange="reversed", **NAMES)
     return figure

@@ -23,87 +23,76 @@ def show_document(document: int) -> None:
     st.toast(f"See “{TITLE}” below.")
 
 
+@parts.errors_shown()
 def draw(
     query_list: scoring.List,
     shown: ShownList,
-    answers: Sequence[tuple[TrainedRanker, pd.DataFrame]],
+    rankers: Sequence[tuple[TrainedRanker, pd.DataFrame]],
 ) -> None:
     """Draw the fold; nothing is scored while it is closed.
 
     Args:
         query_list: the list.
         shown: its input order.
-        answers: rankers, and their `core.answers.one_list.moves`.
+        rankers: rankers, and their `core.answers.one_list.moves`.
     """
     place = parts.fold(TITLE, FOLD, ":material/swap_vert:")
     if place is None:
         return
-    with place, parts.errors_shown():
-        for key in (DOCUMENT, RIVAL):
-            if st.session_state.get(key) not in shown.arranged:
-                st.session_state[key] = None
-        left, right = st.columns(2)
-        frames = [frame for _, frame in answers]
-        ids, first = shown.documents.ids, pair_of(frames, st.session_state[DOCUMENT])
-        chosen = []
-        for column, label, key, usual in (
-            (left, "Document", DOCUMENT, first[0]), (right, "Compared with", RIVAL, first[1]),
-        ):  # fmt: skip
-            hand = column.selectbox(
-                label, shown.arranged, index=None, key=key, placeholder=ids[usual],
-                format_func=ids.__getitem__, help="Or click a card of a ranker.",
-            )  # fmt: skip
-            chosen.append(usual if hand is None else hand)
-        if chosen[0] == chosen[1]:
-            st.info("Choose two different documents.")
-            return
-        parts.note(
-            "Margin: the difference of both scores. Effect of a document: the margin minus the "
-            "margin without it. Effect of a feature: its Shapley value; without it, both documents "
-            "have the list's mean. Equal features: the margin with all features at their mean."
-        )
-        for at in range(0, len(answers), 2):
-            pair = answers[at : at + 2]
-            columns = st.columns(min(2, len(answers)))
-            for column, (ranker, _) in zip(columns, pair, strict=False):
-                with column:
-                    _one_ranker(query_list, shown, ranker, (chosen[0], chosen[1]))
+    for key in (DOCUMENT, RIVAL):
+        if st.session_state.get(key) not in shown.arranged:  # of another list
+            st.session_state[key] = None
+    usual = usual_pair([moves for _, moves in rankers], st.session_state[DOCUMENT])
+    labels = ("Document", "Compared with")
+    pair = []
+    for column, label, key, default in zip(
+        place.columns(2), labels, (DOCUMENT, RIVAL), usual, strict=True
+    ):
+        chosen = column.selectbox(
+            label, shown.arranged, index=None, key=key, help="Or click a card of a ranker.",
+            placeholder=shown.documents.ids[default], format_func=shown.documents.ids.__getitem__,
+        )  # fmt: skip
+        pair.append(default if chosen is None else chosen)
+    if pair[0] == pair[1]:
+        place.info("Choose two different documents.")
+        return
+    parts.note(
+        "Margin: the difference of both scores. Effect of a document: the margin minus the margin "
+        "without it. Effect of a feature: its Shapley value; without it, both documents have the "
+        "list's mean. Equal features: the margin with all features at their mean.", place,
+    )  # fmt: skip
+    for at, (ranker, _) in enumerate(rankers):
+        if at % 2 == 0:
+            columns = place.columns(min(2, len(rankers)))
+        with columns[at % 2]:
+            found = scoring.margin(query_list, ranker, shown.now, shown.changes, (pair[0], pair[1]))
+            parts.sentence(str(found))
+            documents = captions.titles(found.documents.head(0 if found.alone else None))
+            facts = found.features, documents, found.rest, ranker.label
+            bars = cached_figure(figure.effects, *facts)
+            chart(bars, f"margin {ranker.label}", config=parts.PLAIN)
 
 
-def _one_ranker(
-    query_list: scoring.List, shown: ShownList, ranker: TrainedRanker, pair: tuple[int, int]
-) -> None:
-    found = scoring.margin(query_list, ranker, shown.now, shown.changes, pair)
-    parts.sentence(str(found))
-    documents = found.documents.head(0 if found.alone else None)
-    bars = captions.titles(documents)
-    drawn = cached_figure(figure.effects, found.features, bars, found.rest, ranker.label)
-    chart(drawn, f"margin {ranker.label}", config=parts.PLAIN)
-
-
-def pair_of(frames: Sequence[pd.DataFrame], document: int | None = None) -> tuple[int, int]:
-    """A document, and the one that took its place in the first ranking where it moved.
+def usual_pair(rankings: Sequence[pd.DataFrame], document: int | None = None) -> tuple[int, int]:
+    """A document and the one that took its place, or is next to it, in the first changed ranking.
 
     Args:
-        frames: of each ranker, its `core.answers.one_list.moves`.
-        document: by default the one that lost most positions; where none did, the first one.
+        rankings: of each ranker, its `core.answers.one_list.moves`.
+        document: by default the one that lost most positions, else the first one.
 
     >>> frame = pd.DataFrame({"answered": [3, 1, 2], "answered_before": [1, 2, 3],
     ...                       "moved": [True] * 3})
-    >>> pair_of([frame]), pair_of([frame], 2), pair_of([frame.assign(moved=False)])
-    ((0, 2), (2, 1), (1, 2))
+    >>> usual_pair([frame]), usual_pair([frame], 2)
+    ((0, 1), (2, 0))
+    >>> usual_pair([frame.assign(answered_before=[3, 1, 2], moved=False)])
+    (1, 2)
     """
-    for frame in frames:
-        falls = (frame["answered"] - frame["answered_before"]).where(frame["moved"])
-        at = document
-        if at is None and falls.max() > 0:
-            at = int(falls.idxmax())
-        if at is not None and frame["moved"][at]:
-            taken = frame.index[frame["answered"] == frame["answered_before"][at]].drop(
-                at, errors="ignore"
-            )
-            if len(taken):
-                return at, int(taken[0])
-    ranking = frames[0]["answered"].dropna().sort_values().index
-    place = 0 if document is None else int(ranking.get_loc(document))
-    return int(ranking[place]), int(ranking[place + 1 if place + 1 < len(ranking) else place - 1])
+    moves = next((moves for moves in rankings if moves["moved"].any()), rankings[0])
+    ranking = [int(at) for at in moves["answered"].dropna().sort_values().index]
+    falls = (moves["answered"] - moves["answered_before"]).where(moves["moved"], 0)
+    fell = int(falls.idxmax()) if falls.max() > 0 else ranking[0]
+    one = fell if document is None else document
+    place, former = ranking.index(one), moves["answered_before"][one]
+    if moves["moved"][one] and former != place + 1 and former <= len(ranking):
+        return one, ranking[int(former) - 1]
+    return one, ranking[place + 1 if place + 1 < len(ranking) else place - 1]

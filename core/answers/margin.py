@@ -9,7 +9,6 @@ other documents stay unchanged. Only scores of lists are used, so any ranker can
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from jaxtyping import Bool, Float32, Float64, Int64
 from shuffleproof.core.answers.document_changes import DocumentChanges
 from shuffleproof.core.answers.scoring import list_for, ranker_for
 from shuffleproof.core.answers.shown_order import document_names
-from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import DataError, ParameterError
 from shuffleproof.core.experiment.score_floor import measure_floor, numeric_scores
 from shuffleproof.core.metrics import shapley
@@ -41,30 +40,26 @@ Pair = Int64[np.ndarray, " pair"]
 """Places of two documents in a list, the one with the higher score first."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Margin:
-    """Why a ranker puts one document above another.
+    """Why a ranker puts one document above another; its text explains it in sentences.
 
     Attributes:
         ranker: its name.
         above: the document with the higher score.
         below: the other one.
-        ranks: of both in the ranking, from 1.
         margin: difference of their scores.
-        rounding: part of the margin that arithmetic may explain.
-        rest: margin where both documents have the list's mean of every feature; the input order,
-            initial ranks and the other documents cause it.
-        alone: the two scores are the same without the other documents.
-        features: groups of features, the largest effect first: `feature`, `effect`, and its 95 %
-            interval `low` to `high`, of no width where it is exact.
-        documents: other documents, the largest effect first: `document`, `effect`, and without it
-            `above_rank`, `below_rank` and whether the two are swapped (`swaps`).
+        rounding: part of it that arithmetic may explain.
+        rest: margin if both documents have the list's mean of every feature.
+        alone: other documents play no part, by declaration and in every removal.
+        features: `feature`, `effect` (the largest first) and its 95 % interval `low` to `high`.
+        documents: `document`, `effect` (the largest first); without it, the pair's `above_rank` and
+            `below_rank`, and `swaps`: the pair is swapped.
     """
 
     ranker: str
     above: str
     below: str
-    ranks: tuple[int, int]
     margin: float
     rounding: float
     rest: float
@@ -117,10 +112,10 @@ def explain(  # noqa: PLR0913 (what, of what, and how exactly)
     Args:
         ranker: anything that scores.
         judged: one list, in its input order.
-        pair: places of the two documents in the list, in any order. One: it and the next one of
-            the ranking. None: the first two of the ranking.
-        groups: ids of features by name of their group, or `prefix`: by the names of features up
-            to a character that is no letter or digit. Other features are groups of their own.
+        pair: places of two documents in the list. One: it and the next one of the ranking. None:
+            the first two of the ranking.
+        groups: ids of features by name of their group, or `prefix`: features whose names begin
+            with the same letters and digits. Other features are groups of their own.
         names: of the documents; by default their ids.
         seed: of sampled effects, of more than 12 groups.
 
@@ -134,44 +129,36 @@ def explain(  # noqa: PLR0913 (what, of what, and how exactly)
     if len(names) < 2:
         raise DataError(f"query {query!r}", "its list has a single document", "Choose another.")
     scores = _scores(ranker, judged)
-    places = positions(lists.offsets, scores, lists.rows)
-    at = _pair(places, pair)
+    at = _pair(positions(lists.offsets, scores, lists.rows), pair)
     margin = float(scores[at[0]] - scores[at[1]])
     doubt = float(measure_floor(ranker, judged, scores)[0].doubt[at].sum())
     documents = _without_each(ranker, judged, at)
     documents["swaps"] = documents["effect"] > margin + doubt
     documents.insert(0, "document", np.delete(np.array(names, dtype=object), at))
-    # By declaration, and checked: without each of the others, and without all
-    pair_list = replace(judged, lists=_part(lists, at))
-    change = margin - np.subtract(*_scores(ranker, pair_list))
-    alone = not {"neighbours", "order"} & set(ranker.reads) and bool(
-        (np.abs([change, *documents["effect"]]) <= doubt).all()
-    )
+    alone = not {"neighbours", "order"} & set(ranker.reads)
+    alone = alone and bool((documents["effect"].abs() <= doubt).all())
     if alone:
         documents["effect"] = 0.0
     columns = _columns(judged, groups) if "features" in ranker.reads else {}
-    # Scores that do not depend on the other documents are computed without them
-    shown, seen = (pair_list, np.array([0, 1])) if alone else (judged, at)
-    background = moments(dataset.features[lists.rows].astype(np.float64))[0].astype(np.float32)
-    differs = (dataset.features[lists.rows[at]] != background).any(axis=0)
+    mean = moments(dataset.features[lists.rows].astype(np.float64))[0].astype(np.float32)
+    differs = (dataset.features[lists.rows[at]] != mean).any(axis=0)
+    # Groups of equal cells have no effect, and cost nothing
     players = [name for name, members in columns.items() if differs[members].any()]
-    members = np.zeros((len(players), len(background)), dtype=bool)
-    for player, name in enumerate(players):
-        members[player, columns[name]] = True
-    game = partial(_margins, ranker, shown, seen, background, members)
+    groups_of = np.array([np.isin(np.arange(len(mean)), columns[name]) for name in players])
+    members = groups_of.reshape(len(players), len(mean))
+
+    def game(takes_part: Bool[np.ndarray, "lists groups"]) -> Float64[np.ndarray, " lists"]:
+        return _margins(ranker, judged, at, takes_part @ members, mean)
+
     values = (
         shapley.exact(game, len(players)) if len(players) <= shapley.EXACT
         else shapley.sampled(game, len(players), generator(seed, "shapley", query))
     )  # fmt: skip
-    effects = np.column_stack(
-        [values.values, values.values - values.half_widths, values.values + values.half_widths]
-    )
-    features = pd.DataFrame(effects, index=players, columns=["effect", "low", "high"])
-    # Features with equal cells everywhere have no effect
+    effects = values.effects + np.outer([0, -1, 1], values.half_widths)
+    features = pd.DataFrame(effects.T, players, ["effect", "low", "high"])
     features = features.reindex([*columns], fill_value=0.0).rename_axis("feature").reset_index()
-    ranks = int(places[at[0]]) + 1, int(places[at[1]]) + 1
     return Margin(
-        ranker.name, names[at[0]], names[at[1]], ranks, margin, doubt, values.empty, alone,
+        ranker.name, names[at[0]], names[at[1]], margin, doubt, values.empty, alone,
         _largest_first(features), _largest_first(documents),
     )  # fmt: skip
 
@@ -184,62 +171,56 @@ def explain_pair(item: Mapping[str, Any]) -> dict[str, Any]:
             in `scoring.score_query`, `pair` (two documents) and `names` (of all documents).
     """
     changes, order = DocumentChanges.parse(item["changes"]), item["order"]
-    judged = changes.of(list_for(item), order)
     arranged = changes.arranged(order, len(order))
-    pair = [arranged.index(document) for document in item["pair"]]
-    names = [item["names"][document] for document in arranged]
-    answer = vars(explain(ranker_for(item), judged, pair, names=names))
-    tables = {name: answer[name].to_dict("list") for name in ("features", "documents")}
-    return answer | tables
+    answer = explain(
+        ranker_for(item), changes.of(list_for(item), order), [*map(arranged.index, item["pair"])],
+        names=[item["names"][document] for document in arranged],
+    )  # fmt: skip
+    tables = {name: getattr(answer, name).to_dict("list") for name in ("features", "documents")}
+    return vars(answer) | tables
 
 
-def _margins(  # noqa: PLR0913, PLR0917 (the first five are those of one game)
+def _margins(
     ranker: Ranker,
     judged: JudgedLists,
     pair: Pair,
-    background: Float32[np.ndarray, " features"],
-    members: Bool[np.ndarray, "groups features"],
-    takes_part: Bool[np.ndarray, "coalitions groups"],
-) -> Float64[np.ndarray, " coalitions"]:
-    """Margins of a pair with the features of some groups, and the background of the others."""
+    present: Bool[np.ndarray, "lists features"],
+    mean: Float32[np.ndarray, " features"],
+) -> Float64[np.ndarray, " lists"]:
+    """Margins of a pair with some of its features, and the mean of the others."""
     dataset, lists = judged.dataset, judged.lists
     query = int(lists.queries[0])
     first, size = int(dataset.offsets[query]), int(np.diff(dataset.offsets)[query])
-    at_once = max(1, CELLS // (size * len(background)))
-    margins = []
-    for start in range(0, len(takes_part), at_once):
-        present = takes_part[start : start + at_once] @ members
-        count = len(present)
-        # Copies of the list, each with its own rows
-        copies = lists.select(np.zeros(count, dtype=np.int64))
-        shift = np.repeat(np.arange(count) * size, len(lists.rows)) - first
-        copies = replace(copies, rows=copies.rows + shift, queries=np.arange(count))
-        copied = JudgedLists(dataset.select(np.full(count, query)), copies)
-        cells = np.where(present[:, None], dataset.features[lists.rows[pair]], background)
-        rows = copies.rows.reshape(count, -1)[:, pair].ravel()
-        cells = cells.reshape(len(rows), -1).astype(np.float64)
-        scores = _scores(ranker, with_features(copied, rows, cells)).reshape(count, -1)
-        margins.append(scores[:, pair[0]] - scores[:, pair[1]])
-    return np.concatenate(margins)
+    at_once = max(1, CELLS // (size * len(mean)))
+    if len(present) > at_once:
+        parts = np.split(present, range(at_once, len(present), at_once))
+        return np.concatenate([_margins(ranker, judged, pair, part, mean) for part in parts])
+    # Copies of the list, each with its own rows
+    count = len(present)
+    copies = lists.select(np.zeros(count, dtype=np.int64))
+    shift = np.repeat(np.arange(count) * size, len(lists.rows)) - first
+    copies = replace(copies, rows=copies.rows + shift, queries=np.arange(count))
+    copied = JudgedLists(dataset.select(np.full(count, query)), copies)
+    cells = np.where(present[:, None], dataset.features[lists.rows[pair]], mean)
+    rows = copies.rows.reshape(count, -1)[:, pair].ravel()
+    changed = with_features(copied, rows, cells.reshape(len(rows), -1).astype(np.float64))
+    scores = _scores(ranker, changed).reshape(count, -1)
+    return scores[:, pair[0]] - scores[:, pair[1]]
 
 
 def _without_each(ranker: Ranker, judged: JudgedLists, pair: Pair) -> pd.DataFrame:
     """Effect of each of the other documents, and ranks of the pair without it; ranks close up."""
     count = len(judged.lists.rows)
-    others = np.delete(np.arange(count), pair)
-    every = np.arange(len(others) + 1)
-    # The whole list is scored with them, for the same rounding
-    copies = judged.lists.select(np.zeros(len(every), dtype=np.int64))
-    kept = np.arange(count) != np.append(others, -1)[:, None]
-    lists = restrict(copies, kept.ravel())
+    # The last one removes nothing: the whole list is scored with the others, for equal rounding
+    removed = np.append(np.delete(np.arange(count), pair), count)[:, None]
+    copies = judged.lists.select(np.zeros(len(removed), dtype=np.int64))
+    lists = restrict(copies, (np.arange(count) != removed).ravel())
     scores = _scores(ranker, replace(judged, lists=lists))
-    ranks = positions(lists.offsets, scores, lists.rows) + 1
-    places = lists.offsets[:-1, None] + pair - (np.append(others, count)[:, None] < pair)
+    places = lists.offsets[:-1, None] + pair - (removed < pair)
     margins = scores[places[:, 0]] - scores[places[:, 1]]
-    above, below = ranks[places[:-1]].T
-    return pd.DataFrame(
-        {"effect": margins[-1] - margins[:-1], "above_rank": above, "below_rank": below}
-    )
+    above, below = positions(lists.offsets, scores, lists.rows)[places[:-1]].T + 1
+    effects = margins[-1] - margins[:-1]
+    return pd.DataFrame({"effect": effects, "above_rank": above, "below_rank": below})
 
 
 def _scores(ranker: Ranker, judged: JudgedLists) -> Float64[np.ndarray, " candidates"]:
@@ -261,12 +242,6 @@ def _pair(places: Int64[np.ndarray, " docs"], pair: Sequence[int]) -> Pair:
     if len(pair) != 2 or pair[0] == pair[1]:
         raise ParameterError("documents", listed(pair), "two different documents of the list")
     return np.array(sorted(pair, key=lambda at: places[at]), dtype=np.int64)
-
-
-def _part(lists: CandidateLists, at: Pair) -> CandidateLists:
-    """These documents of one list, with their ranks in the whole list."""
-    bounds = np.array([0, len(at)])
-    return CandidateLists(bounds, lists.queries, lists.rows[at], lists.ranks[at], lists.prior[at])
 
 
 def _columns(

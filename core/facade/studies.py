@@ -185,21 +185,19 @@ class Studies(OpenData):
             ranker: whatever `certify` takes, if it can score changed lists.
             documents: ids of two documents; one: it and the next one of the ranking; by default
                 the first two of the ranking.
-            groups: ids of features by name of their group; `prefix`: by the names of features up
-                to a character that is no letter or digit; by default every feature alone.
+            groups: as in `core.answers.margin.explain`: ids of features by name, or `prefix`.
             seed: of the sampled effects of more than 12 features or groups.
 
         Returns:
-            Its sentences are its `repr`; `margin` is the difference of both scores, `documents` and
-            `features` are frames of effects on it. Documents: the margin minus that after removal.
-            Features: Shapley values; without a feature, both documents have the list's mean of it.
+            Sentences, `margin` (difference of both scores), and frames of effects on it:
+            `documents` (removal) and `features` (Shapley values).
 
         >>> import shuffleproof as sp
         >>> sample = sp.open("sample", progress=False)
         >>> sample.explain(501, "dlcm", ["D0501-03", "D0501-06"])  # doctest: +ELLIPSIS
         DLCM ranks D0501-03 above D0501-06 by 0.029... because of D0501-18 in the list: ...
-        >>> sample.explain(599, "lambdamart").features["feature"][0]
-        'feature_4'
+        >>> sample.explain(501, "lambdamart").alone  # no other document plays a part
+        True
         """
         name = self._name_of(ranker)
         self._check([name])

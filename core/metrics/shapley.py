@@ -15,6 +15,9 @@ from jaxtyping import Bool, Float64
 EXACT = 12
 """Most players whose 2ⁿ coalitions are all valued."""
 
+COALITIONS = 2**11
+"""Valued coalitions of sampled values, at most, unless a caller says otherwise."""
+
 FEWEST = 16
 """Fewest pairs of orders of sampled values, so that their intervals have a meaning."""
 
@@ -25,7 +28,7 @@ Game = Callable[[Bool[np.ndarray, "coalitions players"]], Float64[np.ndarray, " 
 class ShapleyValues(NamedTuple):
     """Values of players, which add up to `whole − empty`, and half of their 95 % intervals."""
 
-    values: Float64[np.ndarray, " players"]
+    effects: Float64[np.ndarray, " players"]
     half_widths: Float64[np.ndarray, " players"]
     empty: float
     whole: float
@@ -35,7 +38,7 @@ def exact(game: Game, players: int) -> ShapleyValues:
     """Values from all 2ⁿ coalitions.
 
     >>> exact(lambda takes_part: takes_part[:, 0] * takes_part[:, 1] + 4.0 * takes_part[:, 2],
-    ...       players=3).values.tolist()
+    ...       players=3).effects.tolist()
     [0.5, 0.5, 4.0]
     """
     coalitions = np.arange(2**players)
@@ -43,16 +46,16 @@ def exact(game: Game, players: int) -> ShapleyValues:
     worth, sizes = game(takes_part), takes_part.sum(axis=1)
     # Weight of a coalition of s others: s! (n − s − 1)! / n!
     weights = np.array([1 / (players * comb(players - 1, size)) for size in range(players)])
-    values = np.zeros(players)
+    effects = np.zeros(players)
     for player in range(players):
         without = coalitions[~takes_part[:, player]]
         gains = worth[without | 1 << player] - worth[without]
-        values[player] = weights[sizes[without]] @ gains
-    return ShapleyValues(values, np.zeros(players), float(worth[0]), float(worth[-1]))
+        effects[player] = weights[sizes[without]] @ gains
+    return ShapleyValues(effects, np.zeros(players), float(worth[0]), float(worth[-1]))
 
 
 def sampled(
-    game: Game, players: int, generator: np.random.Generator, coalitions: int = 2**EXACT
+    game: Game, players: int, generator: np.random.Generator, coalitions: int = COALITIONS
 ) -> ShapleyValues:
     """Mean gains over random orders in which the players join, each also reversed.
 
