@@ -67,7 +67,9 @@ def draw(
         with columns[at % 2]:
             found = scoring.margin(query_list, ranker, shown.now, shown.changes, (pair[0], pair[1]))
             parts.sentence(str(found))
-            documents = captions.titles(found.documents.head(0 if found.alone else None))
+            documents = captions.titles(
+                found.documents if not found.alone else found.documents.head(0)
+            )
             facts = found.features, documents, found.rest, ranker.label
             bars = cached_figure(figure.effects, *facts)
             chart(bars, f"margin {ranker.label}", config=parts.PLAIN)
@@ -88,9 +90,9 @@ def usual_pair(rankings: Sequence[pd.DataFrame], document: int | None = None) ->
     (1, 2)
     """
     moves = next((moves for moves in rankings if moves["moved"].any()), rankings[0])
-    ranking = [int(at) for at in moves["answered"].dropna().sort_values().index]
+    ranking = moves["answered"].dropna().sort_values().index.tolist()
     falls = (moves["answered"] - moves["answered_before"]).where(moves["moved"], 0)
-    fell = int(falls.idxmax()) if falls.max() > 0 else ranking[0]
+    fell = int(falls.to_numpy().argmax()) if falls.max() > 0 else ranking[0]
     one = fell if document is None else document
     place, former = ranking.index(one), moves["answered_before"][one]
     if moves["moved"][one] and former != place + 1 and former <= len(ranking):
