@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from shuffleproof.app import captions, scoring
 from shuffleproof.app.figures import margin as figure
@@ -39,23 +40,11 @@ def draw(
     place = parts.fold(TITLE, FOLD, ":material/swap_vert:")
     if place is None:
         return
-    for key in (DOCUMENT, RIVAL):
-        if st.session_state.get(key) not in shown.arranged:  # of another list
-            st.session_state[key] = None
-    usual = usual_pair([moves for _, moves in rankers], st.session_state[DOCUMENT])
-    labels = ("Document", "Compared with")
-    pair = []
-    for column, label, key, default in zip(
-        place.columns(2), labels, (DOCUMENT, RIVAL), usual, strict=True
-    ):
-        chosen = column.selectbox(
-            label, shown.arranged, index=None, key=key, help="Or click a card of a ranker.",
-            placeholder=shown.documents.ids[default], format_func=shown.documents.ids.__getitem__,
-        )  # fmt: skip
-        pair.append(default if chosen is None else chosen)
-    if pair[0] == pair[1]:
-        place.info("Choose two different documents.")
-        return
+    left, right = place.columns(2)
+    moves = [moves for _, moves in rankers]
+    document = _choice(left, "Document", DOCUMENT, shown, usual_pair(moves)[0])
+    usual = usual_pair(moves, document)[1]
+    rival = _choice(right, "Compared with", RIVAL, shown, usual, document)
     parts.note(
         "Margin: the difference of both scores. Effect of a document: the margin minus the margin "
         "without it. Effect of a feature: its Shapley value; without it, both documents have the "
@@ -65,14 +54,26 @@ def draw(
         if at % 2 == 0:
             columns = place.columns(min(2, len(rankers)))
         with columns[at % 2]:
-            found = scoring.margin(query_list, ranker, shown.now, shown.changes, (pair[0], pair[1]))
+            found = scoring.margin(query_list, ranker, shown.now, shown.changes, (document, rival))
             parts.sentence(str(found))
-            documents = captions.titles(
-                found.documents if not found.alone else found.documents.head(0)
-            )
-            facts = found.features, documents, found.rest, ranker.label
+            others = captions.titles(found.documents.iloc[: 0 if found.alone else None])
+            facts = found.features, others, found.rest, ranker.label
             bars = cached_figure(figure.effects, *facts)
             chart(bars, f"margin {ranker.label}", config=parts.PLAIN)
+
+
+def _choice(  # noqa: PLR0913, PLR0917 (widget, its list, its default, and what it leaves out)
+    place: DeltaGenerator, label: str, key: str, shown: ShownList, usual: int, other: int = -1
+) -> int:
+    options = [document for document in shown.arranged if document != other]
+    if st.session_state.get(key) not in options:  # of another list
+        st.session_state[key] = None
+    ids = shown.documents.ids
+    chosen: int | None = place.selectbox(
+        label, options, index=None, key=key, placeholder=ids[usual], format_func=ids.__getitem__,
+        help="Or click a card of a ranker.",
+    )  # fmt: skip
+    return usual if chosen is None else chosen
 
 
 def usual_pair(rankings: Sequence[pd.DataFrame], document: int | None = None) -> tuple[int, int]:

@@ -248,21 +248,19 @@ def _columns(
     judged: JudgedLists, groups: Mapping[str, Sequence[int]] | str | None
 ) -> dict[str, list[int]]:
     """Columns of every group of features."""
-    names, group_of = judged.dataset.names, {}
-    if isinstance(groups, str):
-        if groups != "prefix":
-            raise ParameterError("groups", groups, "prefix, or ids of features by name")
-        group_of = {name: re.split(r"[^A-Za-z0-9]", name)[0] for name in names}
-    else:
-        by_id = dict(zip(judged.dataset.feature_ids, names, strict=True))
-        for group, members in (groups or {}).items():
-            for feature in members:
-                if feature not in by_id or by_id[feature] in group_of:
-                    raise ParameterError("feature", feature, "in the data set, and in one group")
-                group_of[by_id[feature]] = group
+    names, ids, group_of = judged.dataset.names, judged.dataset.feature_ids, {}
+    if isinstance(groups, Mapping):
+        group_of = {feature: name for name, members in groups.items() for feature in members}
+        if len(group_of) < sum(map(len, groups.values())) or not {*group_of} <= {*ids}:
+            raise ParameterError("groups", groups, "ids of features by name, each id once")
+    elif groups == "prefix":
+        texts = (re.split(r"[^A-Za-z0-9]", name)[0] for name in names)
+        group_of = dict(zip(ids, texts, strict=True))
+    elif groups is not None:
+        raise ParameterError("groups", groups, "prefix, or ids of features by name")
     columns: dict[str, list[int]] = {}
-    for at, name in enumerate(names):
-        columns.setdefault(group_of.get(name, name), []).append(at)
+    for at, (feature, name) in enumerate(zip(ids, names, strict=True)):
+        columns.setdefault(group_of.get(feature, name), []).append(at)
     return columns
 
 

@@ -15,11 +15,8 @@ from jaxtyping import Bool, Float64
 EXACT = 12
 """Most players whose 2ⁿ coalitions are all valued."""
 
-COALITIONS = 2**11
-"""Valued coalitions of sampled values, at most, unless a caller says otherwise."""
-
-FEWEST = 16
-"""Fewest pairs of orders of sampled values, so that their intervals have a meaning."""
+PAIRS = 16
+"""Pairs of orders of sampled values; fewer give intervals that are too short."""
 
 Game = Callable[[Bool[np.ndarray, "coalitions players"]], Float64[np.ndarray, " coalitions"]]
 """Value of each coalition; True: the player takes part."""
@@ -55,20 +52,13 @@ def exact(game: Game, players: int) -> ShapleyValues:
 
 
 def sampled(
-    game: Game, players: int, generator: np.random.Generator, coalitions: int = COALITIONS
+    game: Game, players: int, generator: np.random.Generator, pairs: int = PAIRS
 ) -> ShapleyValues:
     """Mean gains over random orders in which the players join, each also reversed.
 
     The gains of one order add up to `whole − empty`, and so do the values. An interval is that of
     Student's t over the pairs of opposite orders.
-
-    Args:
-        game: value of coalitions.
-        players: two or more.
-        generator: of the orders.
-        coalitions: number of valued coalitions, at most; 16 pairs of orders are drawn anyway.
     """
-    pairs = max(FEWEST, (coalitions - 2) // (2 * (players - 1)))
     drawn = generator.permuted(np.tile(np.arange(players), (pairs, 1)), axis=1)
     place = np.argsort(np.concatenate([drawn, drawn[:, ::-1]]), axis=1)
     # Coalition k of an order: its first k players
