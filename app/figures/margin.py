@@ -45,7 +45,10 @@ def effects(features: pd.DataFrame, documents: pd.DataFrame, rest: float, ranker
         figure.add_bar(
             x=rows["effect"], y=rows["y"], orientation="h", name=kind,
             marker={"color": faded(color, opacity), "line": {"color": color, "width": 1}},
-            error_x={"type": "data", "array": rows["high"] - rows["effect"], "thickness": 1.2},
+            error_x={
+                "type": "data", "array": rows["high"] - rows["effect"], "thickness": 1.2,
+                "visible": bool((rows["high"] > rows["effect"]).any()),
+            },
             customdata=rows[["name", "text"]],
             hovertemplate="<b>%{customdata[0]}</b>: %{x:+.3g}<br>%{customdata[1]}<extra></extra>",
         )  # fmt: skip
