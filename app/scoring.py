@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import services
 from shuffleproof.core.answers.document_changes import UNCHANGED, DocumentChanges
+from shuffleproof.core.answers.margin import Margin
 from shuffleproof.core.answers.one_list import Answer, features_wanted
 from shuffleproof.core.answers.shown_order import Documents, ShownOrder
 from shuffleproof.core.answers.trained_rankers import TrainedRanker, contrast, list_recipes
@@ -26,6 +28,7 @@ from shuffleproof.core.rankers.initial import ListRecipe
 
 WORK = "shuffleproof.core.answers.scoring"
 WORST = "shuffleproof.core.studies.kinds.worst_case.query:worst_input_order"
+MARGIN = "shuffleproof.core.answers.margin:explain_pair"
 EXAMPLES = {SAMPLE: "599", SAMPLE_TEXTS: "45"}
 """Query shown first of a data set: here the first shuffle costs DLCM most of its NDCG@10."""
 
@@ -257,6 +260,31 @@ def _attended(
     answer: dict[str, Any] = resident().ask(
         "shuffleproof.core.answers.attention:attended", question
     )
+    return answer
+
+
+def margin(
+    query_list: List, ranker: TrainedRanker, shown: str, changes: DocumentChanges,
+    pair: tuple[int, int],
+) -> Margin:  # fmt: skip
+    """Why a ranker puts one of two documents above the other, in this order with these changes.
+
+    Raises:
+        ScoringError: the process has no answer.
+    """
+    listed = documents(query_list, (shown,))
+    found = _margin(
+        query_list.question()
+        | {"ranker": ranker.key, "order": ShownOrder.parse(shown).arranged(listed), "pair": pair}
+        | {"changes": changes.texts(), "names": changes.documents(listed).ids}
+    )
+    tables = {name: pd.DataFrame(found[name]) for name in ("features", "documents")}
+    return Margin(**{**found, **tables, "ranker": ranker.label})
+
+
+@st.cache_data(max_entries=256, show_spinner="Scoring the list without each document …")
+def _margin(question: dict[str, Any]) -> dict[str, Any]:
+    answer: dict[str, Any] = resident().ask(MARGIN, question)
     return answer
 
 

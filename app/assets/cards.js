@@ -6,6 +6,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const PAUSE = 900;
 const FIXED_HINT = "Arcs: where the marked document attends. Point at another card to mark it.";
 const HINT = "Drag a card, or press Alt with ↑ or ↓. Arcs: where the marked document attends.";
+const EXPLAINED = " Click a card of a ranker: why it is there.";
 const SHUFFLES = 20;
 
 const make = (tag, parent, classes = "", text = "") => {
@@ -295,6 +296,11 @@ const build = (root, ask) => {
   };
   body.addEventListener("pointerover", over);
   body.addEventListener("focusin", over);
+  body.addEventListener("click", (event) => {
+    const card = event.target.closest("li");
+    if (!card || !card.closest(".explains") || event.target.closest("a")) return;
+    ask("explain", [...card.parentElement.querySelectorAll("li")].indexOf(card));
+  });
   state.hand = new Hand(
     shown, (order) => ask("order", order), (edit) => ask("change", edit),
   );
@@ -342,7 +348,7 @@ const draw = (state, data) => {
     state.shown.write(row, documents, false, arrow(earlier.get(row), places.get(row)));
   });
   state.hand.show(shown, documents, data.editable, data.fixed);
-  state.hint.textContent = data.fixed ? FIXED_HINT : HINT;
+  state.hint.textContent = (data.fixed ? FIXED_HINT : HINT) + (data.explains ? EXPLAINED : "");
   while (state.rankers.length > rankers.length) state.rankers.pop().section.remove();
   while (state.rankers.length < rankers.length) state.rankers.push(new Column(state.body, true));
   state.graphs.replaceChildren();
@@ -350,6 +356,7 @@ const draw = (state, data) => {
     const column = state.rankers[at];
     column.fill(count);
     column.section.classList.toggle("attends", ranker.attended.length > 0);
+    column.section.classList.toggle("explains", Boolean(data.explains));
     column.head.textContent = ranker.name;
     column.note.textContent = ranker.note;
     column.section.style.setProperty("--own", ranker.color);

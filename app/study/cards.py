@@ -107,12 +107,13 @@ def headline(answers: Sequence[AnswerAndMoves]) -> Headline:
     return Headline(verdicts(answers), *tier)
 
 
-def draw(
+def draw(  # noqa: PLR0913, PLR0917 (data, key, and a callback for each gesture)
     drawn: dict[str, Any],
     key: str,
     arranged: Callable[[list[int]], None],
     shuffled: Callable[[], None],
     changed: Callable[[str, int], None] | None = None,
+    explained: Callable[[int], None] | None = None,
 ) -> None:
     """Draw the cards.
 
@@ -122,6 +123,7 @@ def draw(
         arranged: callback with the order that the user made by hand.
         shuffled: callback that shuffles the list.
         changed: callback with `removed` or `copied` and a document; None: no buttons on cards.
+        explained: callback with a document that was clicked in a ranking; None: no clicks.
     """
 
     def take() -> None:
@@ -136,9 +138,15 @@ def draw(
         if changed and what in {"removed", "copied"} and row in drawn["shown"]:
             changed(what, row)
 
+    def explain() -> None:
+        row = st.session_state[key].get("explain")
+        if explained and row in drawn["shown"]:
+            explained(row)
+
     _component()(
-        data=drawn | {"editable": changed is not None}, key=key, on_order_change=take,
-        on_shuffle_change=shuffled, on_change_change=change,
+        data=drawn | {"editable": changed is not None, "explains": explained is not None}, key=key,
+        on_order_change=take, on_shuffle_change=shuffled, on_change_change=change,
+        on_explain_change=explain,
     )  # fmt: skip
 
 

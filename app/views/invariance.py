@@ -33,7 +33,15 @@ from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.proposals import name_in_jobs
 from shuffleproof.app.scoring import DataDescription, List
 from shuffleproof.app.slides import Slide
-from shuffleproof.app.study import cards, choice, job_panel, parts, sample_result, shown_list
+from shuffleproof.app.study import (
+    cards,
+    choice,
+    job_panel,
+    margins,
+    parts,
+    sample_result,
+    shown_list,
+)
 from shuffleproof.app.study.page import draw_sections, study_sections
 from shuffleproof.app.study.picture import cached_figure
 from shuffleproof.app.study.shown_list import ShownList
@@ -185,6 +193,7 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
         st.subheader("Why")
         for answer in answers:
             st.markdown(f"- {escaped_sentence(_why(answer, shown))}")
+    margins.draw(query_list, shown, [(answer.ranker, answer.moves) for answer in answers])
     _certificates(data, query_list.recipe, chosen)
     if place := parts.fold("All numbers for this list", "every number"):
         place.dataframe(_numbers(answers), hide_index=True, alt="Every document, ranker by ranker")
@@ -325,7 +334,7 @@ def _cards(drawn: dict[str, Any], shown: ShownList) -> None:
     with st.container(key="cards_place"):
         cards.draw(
             drawn, "cards", partial(shown_list.by_hand, shown), shown_list.shuffle_again,
-            partial(shown_list.change_card, shown),
+            partial(shown_list.change_card, shown), margins.show_document,
         )  # fmt: skip
 
 

@@ -9,6 +9,9 @@ from typing import Any
 import pandas as pd
 
 from shuffleproof.command import answer, arguments_for_flags, takes_flags
+from shuffleproof.core.answers.margin import Margin, explain
+from shuffleproof.core.answers.scoring import place_of, single_list
+from shuffleproof.core.answers.shown_order import document_names
 from shuffleproof.core.checks.rankers import examine_ranker
 from shuffleproof.core.cli.open import initial_rankers
 from shuffleproof.core.cli.progress_bar import bars
@@ -62,7 +65,7 @@ class Studies(OpenData):
     650 queries, 25,933 documents, 10 features
     lists: top 40 by lambdamart@small, training scores cross-fitted
     studies: invariance, initial_ranking, benchmark, ...
-    also: train, certify, doctor, lists, workbench
+    also: train, certify, explain, doctor, lists, workbench
     >>> print(sample.worst_case("dlcm, setrank-imsab-init, setrank-imsab", budgets=[1, 2, 5],
     ...     queries=50))  # doctest: +ELLIPSIS
     Result(worst-case of sample: 50 queries, ...
@@ -82,7 +85,7 @@ class Studies(OpenData):
             ", ".join(sizes),
             f"lists: {depth} by {', '.join(recipe.initial)}, training scores {recipe.scores}",
             f"studies: {', '.join(kind.replace('-', '_') for kind in STUDIES)}",
-            "also: train, certify, doctor, lists, workbench",
+            "also: train, certify, explain, doctor, lists, workbench",
             *(cut(note, WIDEST) for note in self.notes[:NOTES]),
         ]
         more = len(self.notes) - NOTES
@@ -165,6 +168,48 @@ class Studies(OpenData):
             queries=queries, lists=lists, in_blocks=max_seconds is not None,
         )  # fmt: skip
         return self._done(name, work if max_seconds is None else limit_seconds(max_seconds, work))
+
+    def explain(
+        self,
+        query: str | int,
+        ranker: Any,
+        documents: Sequence[str] = (),
+        *,
+        groups: Mapping[str, Sequence[int]] | str | None = None,
+        seed: int = 0,
+    ) -> Margin:
+        """Why a ranker puts one document of a test query above another.
+
+        Args:
+            query: id of the query.
+            ranker: whatever `certify` takes, if it can score changed lists.
+            documents: ids of two documents; one: it and the next one of the ranking; by default
+                the first two of the ranking.
+            groups: as in `core.answers.margin.explain`: ids of features by name, or `prefix`.
+            seed: of the sampled effects of more than 12 features or groups.
+
+        Returns:
+            Sentences, `margin` (difference of both scores), and frames of effects on it:
+            `documents` (removal) and `features` (Shapley values).
+
+        >>> import shuffleproof as sp
+        >>> sample = sp.open("sample", progress=False)
+        >>> sample.explain(501, "dlcm", ["D0501-03", "D0501-06"])  # doctest: +ELLIPSIS
+        DLCM ranks D0501-03 above D0501-06 by 0.029... because of D0501-18 in the list: ...
+        >>> sample.explain(501, "lambdamart").alone  # no other document plays a part
+        True
+        """
+        name = self._name_of(ranker)
+        self._check([name])
+        test = self.lists["test"]
+        judged = single_list(test, place_of({"data": self._fold, "query": str(query)}, test))
+        names = document_names(judged.dataset.doc_ids, judged.lists.rows)
+        for document in documents:
+            if document not in names:
+                raise UnknownNameError("document of this list", document, names)
+        known = self._done(name, self.workbench.identified(RankerName.parse(name)))
+        pair = [names.index(document) for document in documents]
+        return replace(explain(known.ranker, judged, pair, groups, seed=seed), ranker=name)
 
     def doctor(
         self, ranker: Any = None, *, part: str = "all", queries: int | None = None, seed: int = 0

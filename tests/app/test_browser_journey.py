@@ -114,6 +114,9 @@ def test_rankers_trained_here_are_shuffled_and_moved_by_hand(visitor, uploaded):
     page.wait_for_function("before => location.href !== before", arg=by_keys)
     visitor.drawn()
     page.get_by_role("option", name=re.compile(f"{name}, .* place 4 of")).wait_for()
+    page.locator(".explains li").first.click()
+    page.get_by_text(re.compile("DLCM small (ranks|ties)")).wait_for()
+    visitor.drawn()
     visitor.press("Show lines")
     assert page.locator(".graphs polyline").count() > 1
 

@@ -111,6 +111,11 @@ CASES = {
     "perturbations.queries": (
         pd.DataFrame({EVIL: [0.1, 0.2]}, index=[EVIL, "b"]), "share", "NDCG@10",
     ),
+    "margin.effects": (
+        table(feature=[EVIL], effect=[0.2], low=[0.1], high=[0.3]),
+        table(document=[EVIL], effect=[0.1], above_rank=[1], below_rank=[2], swaps=[True]),
+        0.0, EVIL,
+    ),
     "set_size.curves": (SIZES.iloc[:2], "NDCG@10", 3),
     "training.curves": (
         {EVIL: table(done=[1, 2], loss=[1.0, 0.5], valid=[0.1, 0.2], valid_loss=[1.0, 0.9])},

@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from shuffleproof.app import services
 from shuffleproof.app.proposals import CONTRASTING
+from shuffleproof.app.study.margins import usual_pair
 from shuffleproof.core import jobs
 from shuffleproof.core.answers.one_list import (
     Answer,
@@ -323,3 +324,34 @@ def test_the_relevant_document_that_fell_most_is_named():
     assert fell_most(frame.assign(label=0.0)) == "No relevant document fell."
     by_rounding = frame.assign(moved=[False, False, True, True])
     assert not fell_most(by_rounding)
+
+
+def test_a_pair_of_documents_is_explained_for_every_ranker(page):
+    assert not any(" above " in text for text in texts(page)), (
+        "nothing is scored while it is closed"
+    )
+    page.session_state["margins"] = True
+    page = page.run()
+    one, other = page.selectbox(key="margin of"), page.selectbox(key="margin against")
+    assert (one.value, other.value) == (None, None)
+    whole = " ".join(texts(page)).replace("\\", "")
+    for ranker in ("DLCM", "SetRank IMSAB + init"):
+        pairs = re.findall(rf"{re.escape(ranker)} ranks (\S+) above (\S+) by [\d.]+", whole)
+        assert {*pairs[0]} == {one.placeholder, other.placeholder}
+    assert "Of the features, " in whole
+    assert page.selectbox(key="margin against").options.count(one.placeholder) == 0
+    page = other.select_index(0).run()
+    page = one.set_value(page.selectbox(key="margin against").value).run()
+    assert page.selectbox(key="margin against").value is None, "no document is compared with itself"
+    assert not page.exception
+
+
+def test_a_clicked_card_is_explained_against_the_document_that_took_its_place():
+    before, after = [1, 2, 3, 4], [3, 1, 2, 4]
+    moved = [True, True, True, False]
+    frame = pd.DataFrame({"answered": after, "answered_before": before, "moved": moved})
+    still = frame.assign(answered=before, moved=False)
+    assert usual_pair([still, frame]) == (0, 1), "it lost most positions in the changed ranking"
+    assert usual_pair([frame], 2) == (2, 0)
+    assert usual_pair([frame], 3) == (3, 0), "the last one is compared with the one above it"
+    assert usual_pair([still]) == (0, 1)

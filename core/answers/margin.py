@@ -1,0 +1,269 @@
+"""One document above another: how features and other documents of the list bring it there.
+
+The value explained is the margin, the difference of the two scores. The effect of another document
+is the margin minus the margin after its removal. The effect of a feature is its Shapley value:
+where it is absent, both documents have the list's mean of it, at their places and ranks, and the
+other documents stay unchanged. Only scores of lists are used, so any ranker can be explained.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float32, Float64, Int64
+
+from shuffleproof.core.answers.document_changes import DocumentChanges
+from shuffleproof.core.answers.scoring import list_for, ranker_for
+from shuffleproof.core.answers.shown_order import document_names
+from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.errors import DataError, ParameterError
+from shuffleproof.core.experiment.score_floor import measure_floor, numeric_scores
+from shuffleproof.core.metrics import shapley
+from shuffleproof.core.metrics.agreement import positions
+from shuffleproof.core.perturb.features import moments, with_features
+from shuffleproof.core.perturb.sets import restrict
+from shuffleproof.core.rankers.base import Ranker
+from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.words import counted, listed, number
+
+CELLS = 2**22
+"""Feature cells that a ranker scores in one call, at most."""
+
+NAMED = 3
+"""Documents that a sentence names."""
+
+Pair = Int64[np.ndarray, " pair"]
+"""Places of two documents in a list, the one with the higher score first."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Margin:
+    """Why a ranker puts one document above another; its text explains it in sentences.
+
+    Attributes:
+        ranker: its name.
+        above: the document with the higher score.
+        below: the other one.
+        margin: difference of their scores.
+        rounding: part of it that arithmetic may explain.
+        rest: margin if both documents have the list's mean of every feature.
+        alone: other documents play no part, by declaration and in every removal.
+        features: `feature`, `effect` (the largest first) and its 95 % interval `low` to `high`.
+        documents: `document`, `effect` (the largest first); without it, the pair's `above_rank` and
+            `below_rank`, and `swaps`: the pair is swapped.
+    """
+
+    ranker: str
+    above: str
+    below: str
+    margin: float
+    rounding: float
+    rest: float
+    alone: bool
+    features: pd.DataFrame
+    documents: pd.DataFrame
+
+    def __repr__(self) -> str:
+        """The explanation in sentences."""
+        name = RankerName.of(self.ranker).display
+        if self.margin <= self.rounding:
+            return f"{name} ties {self.above} and {self.below}: rounding explains the margin."
+        margin = number(self.margin, ".3g")
+        text = f"{name} ranks {self.above} above {self.below} by {margin}{self._company()}"
+        text += _most("Of the features, {} contributes most: {}.", self.features)
+        if len(self.features) and abs(self.rest) > self.rounding:
+            text += f" With equal features the margin is {number(self.rest, '.3g')}."
+        return text
+
+    def _company(self) -> str:
+        if self.alone:
+            return ". No other document plays a part: it scores each document alone."
+        swapping = self.documents["document"][self.documents["swaps"]].tolist()
+        if not swapping:
+            most = _most("Of the others, {} contributes most: {}.", self.documents)
+            return f". No other document alone decides it.{most}"
+        more = len(swapping) - NAMED
+        named = listed(swapping[:NAMED] + [counted(more, "other")] * (more > 0))
+        without = swapping[0] if len(swapping) == 1 else "any one of them"
+        return f" because of {named} in the list: without {without}, {self.below} would lead."
+
+
+def _most(sentence: str, effects: pd.DataFrame) -> str:
+    most = effects[effects["effect"] > 0].nlargest(1, "effect")
+    texts = [f" {sentence.format(row[0], number(row[1], '+.3g'))}" for row in most.to_numpy()]
+    return "".join(texts)
+
+
+def explain(  # noqa: PLR0913 (what, of what, and how exactly)
+    ranker: Ranker,
+    judged: JudgedLists,
+    pair: Sequence[int] = (),
+    groups: Mapping[str, Sequence[int]] | str | None = None,
+    *,
+    names: Sequence[str] = (),
+    seed: int = 0,
+) -> Margin:
+    """Explain why a ranker puts one document of a list above another.
+
+    Args:
+        ranker: anything that scores.
+        judged: one list, in its input order.
+        pair: places of two documents in the list. One: it and the next one of the ranking. None:
+            the first two of the ranking.
+        groups: ids of features by name of their group, or `prefix`: features whose names begin
+            with the same letters and digits. Other features are groups of their own.
+        names: of the documents; by default their ids.
+        seed: of sampled effects, of more than 12 groups.
+
+    Raises:
+        DataError: fewer than two documents, or a score that is not finite.
+        ParameterError: no such documents or features.
+    """
+    dataset, lists = judged.dataset, judged.lists
+    query = dataset.query_ids[int(lists.queries[0])]
+    names = names or document_names(dataset.doc_ids, lists.rows)
+    if len(names) < 2:
+        raise DataError(f"query {query!r}", "its list has a single document", "Choose another.")
+    scores = _scores(ranker, judged)
+    at = _pair(positions(lists.offsets, scores, lists.rows), pair)
+    margin = float(scores[at[0]] - scores[at[1]])
+    doubt = float(measure_floor(ranker, judged, scores)[0].doubt[at].sum())
+    documents = _without_each(ranker, judged, at)
+    documents["swaps"] = documents["effect"] > margin + doubt
+    documents.insert(0, "document", np.delete(np.array(names, dtype=object), at))
+    alone = not {"neighbours", "order"} & set(ranker.reads)
+    alone = alone and bool((documents["effect"].abs() <= doubt).all())
+    if alone:
+        documents["effect"] = 0.0
+    columns = _columns(judged, groups) if "features" in ranker.reads else {}
+    mean = moments(dataset.features[lists.rows].astype(np.float64))[0].astype(np.float32)
+    differs = (dataset.features[lists.rows[at]] != mean).any(axis=0)
+    # Groups of equal cells have no effect, and cost nothing
+    players = [name for name, members in columns.items() if differs[members].any()]
+    groups_of = np.array([np.isin(np.arange(len(mean)), columns[name]) for name in players])
+    members = groups_of.reshape(len(players), len(mean))
+
+    def game(takes_part: Bool[np.ndarray, "lists groups"]) -> Float64[np.ndarray, " lists"]:
+        return _margins(ranker, judged, at, takes_part @ members, mean)
+
+    values = (
+        shapley.exact(game, len(players)) if len(players) <= shapley.EXACT
+        else shapley.sampled(game, len(players), generator(seed, "shapley", query))
+    )  # fmt: skip
+    effects = values.effects + np.outer([0, -1, 1], values.half_widths)
+    features = pd.DataFrame(effects.T, players, ["effect", "low", "high"])
+    features = features.reindex([*columns], fill_value=0.0).rename_axis("feature").reset_index()
+    return Margin(
+        ranker.name, names[at[0]], names[at[1]], margin, doubt, values.empty, alone,
+        _largest_first(features), _largest_first(documents),
+    )  # fmt: skip
+
+
+def explain_pair(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Explanation of a pair of a list in plain values, for the resident process.
+
+    Args:
+        item: `store`, `data`, `recipe`, `query`, `ranker` (artefact key), `order` and `changes` as
+            in `scoring.score_query`, `pair` (two documents) and `names` (of all documents).
+    """
+    changes, order = DocumentChanges.parse(item["changes"]), item["order"]
+    arranged = changes.arranged(order, len(order))
+    answer = explain(
+        ranker_for(item), changes.of(list_for(item), order), [*map(arranged.index, item["pair"])],
+        names=[item["names"][document] for document in arranged],
+    )  # fmt: skip
+    tables = {name: getattr(answer, name).to_dict("list") for name in ("features", "documents")}
+    return vars(answer) | tables
+
+
+def _margins(
+    ranker: Ranker,
+    judged: JudgedLists,
+    pair: Pair,
+    present: Bool[np.ndarray, "lists features"],
+    mean: Float32[np.ndarray, " features"],
+) -> Float64[np.ndarray, " lists"]:
+    """Margins of a pair with some of its features, and the mean of the others."""
+    dataset, lists = judged.dataset, judged.lists
+    query = int(lists.queries[0])
+    first, size = int(dataset.offsets[query]), int(np.diff(dataset.offsets)[query])
+    at_once = max(1, CELLS // (size * len(mean)))
+    if len(present) > at_once:
+        parts = np.split(present, range(at_once, len(present), at_once))
+        return np.concatenate([_margins(ranker, judged, pair, part, mean) for part in parts])
+    # Copies of the list, each with its own rows
+    count = len(present)
+    copies = lists.select(np.zeros(count, dtype=np.int64))
+    shift = np.repeat(np.arange(count) * size, len(lists.rows)) - first
+    copies = replace(copies, rows=copies.rows + shift, queries=np.arange(count))
+    copied = JudgedLists(dataset.select(np.full(count, query)), copies)
+    cells = np.where(present[:, None], dataset.features[lists.rows[pair]], mean)
+    rows = copies.rows.reshape(count, -1)[:, pair].ravel()
+    changed = with_features(copied, rows, cells.reshape(len(rows), -1).astype(np.float64))
+    scores = _scores(ranker, changed).reshape(count, -1)
+    return scores[:, pair[0]] - scores[:, pair[1]]
+
+
+def _without_each(ranker: Ranker, judged: JudgedLists, pair: Pair) -> pd.DataFrame:
+    """Effect of each of the other documents, and ranks of the pair without it; ranks close up."""
+    count = len(judged.lists.rows)
+    # The last one removes nothing: the whole list is scored with the others, for equal rounding
+    removed = np.append(np.delete(np.arange(count), pair), count)[:, None]
+    copies = judged.lists.select(np.zeros(len(removed), dtype=np.int64))
+    lists = restrict(copies, (np.arange(count) != removed).ravel())
+    scores = _scores(ranker, replace(judged, lists=lists))
+    places = lists.offsets[:-1, None] + pair - (removed < pair)
+    margins = scores[places[:, 0]] - scores[places[:, 1]]
+    above, below = positions(lists.offsets, scores, lists.rows)[places[:-1]].T + 1
+    effects = margins[-1] - margins[:-1]
+    return pd.DataFrame({"effect": effects, "above_rank": above, "below_rank": below})
+
+
+def _scores(ranker: Ranker, judged: JudgedLists) -> Float64[np.ndarray, " candidates"]:
+    """Finite scores of lists."""
+    scores = ranker.score(judged.dataset, judged.lists)
+    scores = numeric_scores(ranker, judged.lists, scores).astype(np.float64)
+    if not np.isfinite(scores).all():
+        remedy = "Give every document a finite score."
+        raise DataError(ranker.name, "a score is infinite, so a margin has no value", remedy)
+    return scores
+
+
+def _pair(places: Int64[np.ndarray, " docs"], pair: Sequence[int]) -> Pair:
+    """The documents to compare, the higher one first."""
+    ranking = np.argsort(places)
+    if len(pair) < 2:
+        place = min(int(places[pair[0]]) if pair else 0, len(places) - 2)
+        pair = ranking[[place, place + 1]].tolist()
+    if len(pair) != 2 or pair[0] == pair[1]:
+        raise ParameterError("documents", listed(pair), "two different documents of the list")
+    return np.array(sorted(pair, key=lambda at: places[at]), dtype=np.int64)
+
+
+def _columns(
+    judged: JudgedLists, groups: Mapping[str, Sequence[int]] | str | None
+) -> dict[str, list[int]]:
+    """Columns of every group of features."""
+    names, ids, group_of = judged.dataset.names, judged.dataset.feature_ids, {}
+    if isinstance(groups, Mapping):
+        group_of = {feature: name for name, members in groups.items() for feature in members}
+        if len(group_of) < sum(map(len, groups.values())) or not {*group_of} <= {*ids}:
+            raise ParameterError("groups", groups, "ids of features by name, each id once")
+    elif groups == "prefix":
+        texts = (re.split(r"[^A-Za-z0-9]", name)[0] for name in names)
+        group_of = dict(zip(ids, texts, strict=True))
+    elif groups is not None:
+        raise ParameterError("groups", groups, "prefix, or ids of features by name")
+    columns: dict[str, list[int]] = {}
+    for at, (feature, name) in enumerate(zip(ids, names, strict=True)):
+        columns.setdefault(group_of.get(feature, name), []).append(at)
+    return columns
+
+
+def _largest_first(frame: pd.DataFrame) -> pd.DataFrame:
+    order = np.argsort(-frame["effect"].abs().to_numpy(), kind="stable")
+    return frame.iloc[order].reset_index(drop=True)
