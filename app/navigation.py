@@ -84,7 +84,7 @@ NAVIGATION = (
              ("study", "measure"), "papers"),
     )),
     Page("Robustness card", "card", "card", "a ranker's robustness on one page, its worst "
-         "queries", CURVE),
+         "query", CURVE),
     Page("Library", "library", tabs=(
         Page("Library", "library", "library.page", "everything stored: rankers, studies, data"),
         Page("Jobs", "jobs", "jobs", "running, waiting and failed jobs", docs="timings"),
