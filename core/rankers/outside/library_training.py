@@ -103,24 +103,23 @@ def train(
     return TRAINERS[kind](module, values, *parts, out)
 
 
-def _refuse_unknown(unknown: list[str]) -> None:
+def _refuse_unknown(library: str, unknown: list[str]) -> None:
     if unknown:
         found = ", ".join(dict.fromkeys(unknown))
-        raise ModelError(f"the library knows no parameter {found}", "Correct or remove it.")
+        raise ModelError(f"{library} knows no parameter {found}", "Correct or remove it.")
 
 
-class _Warnings:
+class _LogLines:
     """Receiver of LightGBM's log lines, which name unknown parameters."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
 
     def info(self, line: str) -> None:
-        """Receive a line."""
-
-    def warning(self, line: str) -> None:
-        """Receive a warning."""
+        """Receive a line; those of LightGBM's own C++ code, with its warnings, are all `info`."""
         self.lines.append(line)
+
+    warning = info
 
 
 def _lightgbm(
@@ -130,7 +129,7 @@ def _lightgbm(
     stopping: Documents | None,
     out: Path,
 ) -> int:
-    received = _Warnings()
+    received = _LogLines()
     lightgbm.register_logger(received)
 
     def data(part: Documents, **more: Any) -> Any:
@@ -139,7 +138,7 @@ def _lightgbm(
     def check(_state: Any) -> None:
         """Stop before the first tree."""
         found = (re.search(r"Unknown parameter: (\S+)", line) for line in received.lines)
-        _refuse_unknown([match[1] for match in found if match])
+        _refuse_unknown("LightGBM", [match[1] for match in found if match])
 
     check.before_iteration = True  # type: ignore[attr-defined]
     train_data = data(learning)

@@ -111,7 +111,12 @@ class ModelServer:
         except Exception as error:
             if lacking := MissingPackageError.of(error):
                 raise lacking from error
+            # Not every library says which value it could not read as a number
+            texts = [
+                f"{key}={value}" for key, value in parameters.items() if isinstance(value, str)
+            ]
             finding = f"{library.name} does not train by these parameters on these documents"
+            finding += f" (texts: {some(texts)})" if texts else ""
             raise ModelError(finding, f"Correct the file. {library.words(error)}") from error
 
     def score(self, kind: str, path: str, **data: Any) -> dict[str, Any]:

@@ -17,10 +17,10 @@ from shuffleproof.core.studies.headline import INCONCLUSIVE, ROBUST, TIE
 from shuffleproof.core.studies.kinds.training_noise.study import (
     AS_TRAINED,
     COLUMNS,
-    KEPT,
     QUERIES,
     ROWS,
     SEEDS,
+    SHARED,
 )
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import (
@@ -136,7 +136,7 @@ def spreads(result: StudyResult, measures: Sequence[str]) -> pd.DataFrame:
     for ranker, source, level in result.points:
         if source == AS_TRAINED:
             continue
-        changed = 1 - float(np.nanmean(result.draws(ranker, source, level, KEPT)))
+        changed = 1 - float(np.nanmean(result.draws(ranker, source, level, SHARED)))
         for measure in measures:
             values = _means(result, ranker, source, measure)
             extent, n = float(np.ptp(values)), len(values)

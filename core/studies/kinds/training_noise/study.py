@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32
 
+from shuffleproof.core.data import ragged
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.experiment.ranker_sets import expand
-from shuffleproof.core.metrics.agreement import overlap
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.perturb.system import columns_reordered, reordered
@@ -43,8 +43,8 @@ from shuffleproof.core.studies.workbench import (
 )
 
 AS_TRAINED, ROWS, QUERIES, COLUMNS, SEEDS = "as trained", "rows", "queries", "columns", "seeds"
-KEPT = "kept-top-10"
-"""Expected share of the first 10 documents that remain there, compared with AS_TRAINED."""
+SHARED = "shared-top-10"
+"""Share of the first 10 documents that are also among the first 10 of AS_TRAINED."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def run(workbench: Workbench, question: TrainingNoise) -> Generator[Progress, No
         repeats=question.repeats,
         seed=question.seed,
         measures=texts,
-        stored=(*conventions.stored_measures(texts), KEPT),
+        stored=(*conventions.stored_measures(texts), SHARED),
     )
     rankers, test = OpenRankers(identified), workbench.prepared.test
     records, ids = workbench.store.records, query_ids_of(test)
@@ -121,7 +121,7 @@ def run(workbench: Workbench, question: TrainingNoise) -> Generator[Progress, No
         if cell.row.family != AS_TRAINED
     )
     fixed = [
-        label for label, (spec, *_) in specs.items() if spec.recipe().get("row_order") == CANONICAL
+        label for label, (spec, *_) in specs.items() if getattr(spec, "row_order", "") == CANONICAL
     ]
 
     def facts() -> dict[str, Any]:
@@ -181,11 +181,11 @@ class Trainings:
             ranker = yield from with_words(self.spec_of(row).fit(train, valid), words)
             scored = self._changed(test, row)
             after = ranker.score(scored.dataset, scored.lists)
-        measures = [Measure.parse(text) for text in self.plan.stored if text != KEPT]
+        measures = [Measure.parse(text) for text in self.plan.stored if text != SHARED]
         values = evaluate(measures, test.dataset, test.lists, after)
-        kept = overlap(test.lists.offsets, before, after, depth=10).astype(np.float32)
+        shared = shared_top(test.lists.offsets, before, after)
         facts = {"queries": len(test.lists), "set_size": test.lists.mean_length}
-        return facts, {"values": np.concatenate([values, kept[None]])}
+        return facts, {"values": np.concatenate([values, shared[None]])}
 
     def spec_of(self, row: Trial) -> RankerSpec:
         """Recipe of a training."""
@@ -219,6 +219,30 @@ class Trainings:
             test = self.workbench.prepared.test
             self._before[label] = self.rankers[label].score(test.dataset, test.lists)
         return self._before[label]
+
+
+def shared_top(offsets: ragged.Bounds, before: Scores, after: Scores, depth: int = 10) -> Scores:
+    """Share of the first `depth` documents (all of a shorter list) that two rankings share.
+
+    A document tied across the border counts by its share of random orders above it, so that a
+    ranking shares everything with itself. NaN for empty lists.
+
+    >>> scores = np.array([3, 1, 1, 0], np.float32)
+    >>> bounds = np.array([0, 4])
+    >>> shared_top(bounds, scores, scores, 2), shared_top(bounds, scores, -scores, 2)
+    (array([1.], dtype=float32), array([0.5], dtype=float32))
+    """
+    lengths, owner = np.diff(offsets), ragged.segment_ids(offsets)
+    inside = []
+    for scores in (before, after):
+        better = ragged.competition_ranks(offsets, scores)
+        tied = lengths[owner] - better - ragged.competition_ranks(offsets, -scores)
+        inside.append(np.clip((depth - better) / tied, 0, 1))
+    common = np.bincount(owner, np.minimum(*inside), minlength=len(lengths))
+    places = np.minimum(lengths, depth).astype(np.float64)
+    return np.divide(common, places, out=np.full_like(common, np.nan), where=places > 0).astype(
+        np.float32
+    )
 
 
 def _whole(judged: JudgedLists) -> JudgedLists:
