@@ -1,212 +1,106 @@
 """Training of LightGBM, XGBoost and CatBoost by their own parameters, in a disposable process.
 
-Defaults are those of the libraries' ranker classes: a ranking objective, and the rows as they come.
+Without an objective, that of the library's ranker class is used. Rows are learnt as they come.
 """
 
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32, Int64
 
 from shuffleproof.core.rankers.outside.columns import ModelError
 
-QUIET = frozenset({"verbosity", "verbose", "logging_level", "silent", "metric_period"})
-"""Parameters that only change what a library prints; wrong names would not be reported."""
+SEED = "random_state"  # a name that all three know
+SEEDS = frozenset({"seed", "random_seed", SEED})
+THREADS = frozenset({"num_threads", "num_thread", "nthread", "nthreads", "n_jobs", "thread_count"})
+STOPPING = frozenset({
+    "early_stopping_round", "early_stopping_rounds", "early_stopping", "n_iter_no_change",
+    "od_type", "od_wait", "od_pval",
+})  # fmt: skip
+OBJECTIVES = frozenset({
+    "objective", "objective_type", "app", "application", "loss", "loss_function",
+})  # fmt: skip
+"""Names of a parameter in any of the libraries."""
+
+USUAL = {"lightgbm": "lambdarank", "xgboost": "rank:ndcg", "catboost": "YetiRank"}
+PRINTING = frozenset({"verbosity", "verbose", "logging_level", "silent", "metric_period"})
+"""Parameters that are left out: they could hide which names are unknown."""
+
+Part = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Features, labels, and documents of each list."""
 
 
-@dataclass(frozen=True)
-class Documents:
-    """Features, labels and list lengths of one part."""
-
-    features: Float32[np.ndarray, "docs features"]
-    labels: Float32[np.ndarray, " docs"]
-    lengths: Int64[np.ndarray, " lists"]
-
-
-@dataclass(frozen=True)
-class Names:
-    """Names of a library's parameters, the usual one first.
-
-    Attributes:
-        objective: what it learns.
-        ranks: objective of a file that names none.
-        seed: of its random draws.
-        threads: that it works with.
-        stopping: rounds without improvement on validation queries, after which it stops.
-    """
-
-    objective: tuple[str, ...]
-    ranks: str
-    seed: tuple[str, ...]
-    threads: tuple[str, ...]
-    stopping: tuple[str, ...]
-
-
-NAMES: Mapping[str, Names] = {
-    "lightgbm": Names(
-        ("objective", "objective_type", "app", "application", "loss"),
-        "lambdarank",
-        ("seed", "random_seed", "random_state"),
-        ("num_threads", "num_thread", "nthread", "nthreads", "n_jobs"),
-        ("early_stopping_round", "early_stopping_rounds", "early_stopping", "n_iter_no_change"),
-    ),
-    "xgboost": Names(
-        ("objective",),
-        "rank:ndcg",
-        ("seed", "random_state"),
-        ("nthread", "n_jobs"),
-        ("early_stopping_rounds",),
-    ),
-    "catboost": Names(
-        ("loss_function", "objective"),
-        "YetiRank",
-        ("random_seed", "random_state"),
-        ("thread_count",),
-        ("early_stopping_rounds", "od_wait", "od_type", "od_pval"),
-    ),
-}
-
-
-def first_given(parameters: Mapping[str, Any], names: tuple[str, ...]) -> str:
-    """The name under which a file gives a parameter; empty if it gives none."""
-    return next((name for name in names if name in parameters), "")
-
-
-def train(
-    kind: str,
-    module: Any,
-    parameters: Mapping[str, Any],
-    parts: Sequence[Documents | None],
-    out: Path,
-) -> int:
+def train(kind: str, module: Any, given: Mapping[str, Any], parts: list[Part], out: Path) -> int:
     """Train a model, write its file, and return its number of trees.
 
     Args:
-        kind: of NAMES.
+        kind: of USUAL.
         module: of the library.
-        parameters: of the file, with the number of threads.
-        parts: documents to learn from, and those of validation; None: all rounds are kept.
+        given: parameters of the file.
+        parts: training, and validation if the file asks to stop early.
         out: file of the model.
 
     Raises:
         ModelError: a parameter that the library does not know.
     """
-    names = NAMES[kind]
-    values = {name: value for name, value in parameters.items() if name not in QUIET}
-    if not first_given(values, names.objective):
-        values[names.objective[0]] = names.ranks
-    return TRAINERS[kind](module, values, *parts, out)
+    values = {name: value for name, value in given.items() if name not in PRINTING}
+    if not OBJECTIVES & values.keys():
+        values["objective"] = USUAL[kind]
+    return {"lightgbm": _lightgbm, "xgboost": _xgboost, "catboost": _catboost}[kind](
+        module, values, parts, out
+    )
 
 
-def _refuse_unknown(library: str, unknown: list[str]) -> None:
-    if unknown:
-        found = ", ".join(dict.fromkeys(unknown))
-        raise ModelError(f"{library} knows no parameter {found}", "Correct or remove it.")
-
-
-class _LogLines:
-    """Receiver of LightGBM's log lines, which name unknown parameters."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def info(self, line: str) -> None:
-        """Receive a line; those of LightGBM's own C++ code, with its warnings, are all `info`."""
-        self.lines.append(line)
-
-    warning = info
-
-
-def _lightgbm(
-    lightgbm: Any,
-    values: dict[str, Any],
-    learning: Documents,
-    stopping: Documents | None,
-    out: Path,
-) -> int:
-    received = _LogLines()
-    lightgbm.register_logger(received)
-
-    def data(part: Documents, **more: Any) -> Any:
-        return lightgbm.Dataset(part.features, part.labels, group=part.lengths, **more)
-
-    def check(_state: Any) -> None:
-        """Stop before the first tree."""
-        found = (re.search(r"Unknown parameter: (\S+)", line) for line in received.lines)
-        _refuse_unknown("LightGBM", [match[1] for match in found if match])
-
-    check.before_iteration = True  # type: ignore[attr-defined]
-    train_data = data(learning)
-    watched = [] if stopping is None else [data(stopping, reference=train_data)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # "Found num_iterations in params": that is what files do
-        booster = lightgbm.train(
-            values | {"verbosity": 0}, train_data, valid_sets=watched, callbacks=[check]
-        )
+def _lightgbm(lightgbm: Any, values: dict[str, Any], parts: list[Part], out: Path) -> int:
+    lines: list[str] = []
+    lightgbm.register_logger(SimpleNamespace(info=lines.append, warning=lines.append))
+    data, *watched = [lightgbm.Dataset(one, labels, group=lists) for one, labels, lists in parts]
+    for valid in watched:
+        valid.set_reference(data)
+    booster = lightgbm.train({**values, "verbosity": 0}, data, valid_sets=watched)
+    _refuse_unknown("LightGBM", re.findall(r"Unknown parameter: (\S+)", "\n".join(lines)))
     booster.save_model(str(out))
-    return int(booster.best_iteration if booster.best_iteration > 0 else booster.num_trees())
+    return int(booster.num_trees())
 
 
-def _xgboost(
-    xgboost: Any,
-    values: dict[str, Any],
-    learning: Documents,
-    stopping: Documents | None,
-    out: Path,
-) -> int:
-    def data(part: Documents) -> Any:
-        matrix = xgboost.DMatrix(part.features, label=part.labels)
-        matrix.set_group(part.lengths)
-        return matrix
-
-    rounds = first_given(values, ("n_estimators", "num_boost_round"))
-    count = values.pop(rounds) if rounds else 100
+def _xgboost(xgboost: Any, values: dict[str, Any], parts: list[Part], out: Path) -> int:
+    data, *watched = [xgboost.DMatrix(one, label=labels) for one, labels, _ in parts]
+    for matrix, (_, _, lists) in zip((data, *watched), parts, strict=True):
+        matrix.set_group(lists)
+    # Rounds are no parameters of XGBoost's own, but of its ranker class
+    rounds = [values.pop(name, None) for name in ("n_estimators", "num_boost_round")]
     patience = values.pop("early_stopping_rounds", None)
-    watched = [] if stopping is None else [(data(stopping), "valid")]
     with warnings.catch_warnings(record=True) as received:
         warnings.simplefilter("always")
         booster = xgboost.train(
-            values,
-            data(learning),
-            count,
-            evals=watched,
-            early_stopping_rounds=patience,
-            verbose_eval=False,
-        )
-    unused = (re.search(r"Parameters: \{(.*)\} are not used", str(one.message)) for one in received)
-    _refuse_unknown(
-        [name for match in unused if match for name in re.findall(r'"(.*?)"', match[1])]
+            values, data, next(filter(None, rounds), 100), verbose_eval=False,
+            evals=[(valid, "valid") for valid in watched], early_stopping_rounds=patience,
+        )  # fmt: skip
+    unused = re.findall(
+        r"Parameters: \{(.*)\} are not", "\n".join(str(w.message) for w in received)
     )
+    _refuse_unknown("XGBoost", re.findall(r'"(.*?)"', " ".join(unused)))
     out.write_bytes(booster.save_raw())
     return int(booster.num_boosted_rounds())
 
 
-def _catboost(
-    catboost: Any,
-    values: dict[str, Any],
-    learning: Documents,
-    stopping: Documents | None,
-    out: Path,
-) -> int:
-    def data(part: Documents) -> Any:
-        lists = np.repeat(np.arange(len(part.lengths)), part.lengths)
-        return catboost.Pool(part.features, part.labels, group_id=lists)
-
-    # Without a folder of its own, CatBoost would write one next to the user's files
+def _catboost(catboost: Any, values: dict[str, Any], parts: list[Part], out: Path) -> int:
+    data, *watched = [
+        catboost.Pool(one, labels, group_id=np.repeat(np.arange(len(lists)), lists))
+        for one, labels, lists in parts
+    ]
+    # CatBoost would write a folder next to the user's files
     model = catboost.CatBoost({"allow_writing_files": False, **values})
-    watched = None if stopping is None else data(stopping)
-    model.fit(data(learning), eval_set=watched, logging_level="Silent")
+    model.fit(data, eval_set=watched or None, logging_level="Silent")
     model.save_model(str(out))
     return int(model.tree_count_)
 
 
-TRAINERS: Mapping[str, Callable[..., int]] = {
-    "lightgbm": _lightgbm,
-    "xgboost": _xgboost,
-    "catboost": _catboost,
-}
+def _refuse_unknown(library: str, names: list[str]) -> None:
+    if names:
+        found = ", ".join(dict.fromkeys(names))
+        raise ModelError(f"{library} knows no parameter {found}", "Correct or remove it.")

@@ -92,17 +92,19 @@ class ModelServer:
     def train(
         self, kind: str, parameters: dict[str, Any], out: str, *, missing: bool, **data: Any
     ) -> dict[str, Any]:
-        """Train a model by a library's own parameters, and write its file; returns its `trees`.
+        """Train by a library's own parameters, and write the model's file; returns its `trees`.
 
         Raises:
             ModelError: the library refuses the parameters or the documents.
         """
         _leave_out_unused(kind)
-        library = LIBRARIES[kind]
-        parts = [
-            _learnt_documents(part, data, missing=missing or library.missing)
-            for part in ("learning", "stopping")
-        ]
+        library, parts = LIBRARIES[kind], []
+        for part in ("train", "valid"):
+            if (features := data.get(f"{part}_features")) is None:
+                continue
+            if (library.missing or missing) and (absent := data.get(f"{part}_absent")) is not None:
+                features = np.where(absent, np.float32(np.nan), features)
+            parts.append((features, data[f"{part}_labels"], data[f"{part}_lengths"]))
         try:
             module = import_module(library.module)
             return {"trees": library_training.train(kind, module, parameters, parts, Path(out))}
@@ -148,18 +150,6 @@ def _leave_out_unused(kind: str) -> None:
     absent: Any = None
     # None makes `import` fail at once, and the libraries go on without them
     sys.modules.update(dict.fromkeys(set(UNUSED) - set(LIBRARIES[kind].needs), absent))
-
-
-def _learnt_documents(
-    part: str, data: Mapping[str, Any], *, missing: bool
-) -> library_training.Documents | None:
-    """Documents of a part of a request; absent cells are NaN where scoring reads them so."""
-    if f"{part}_features" not in data:
-        return None
-    features, absent = data[f"{part}_features"], data.get(f"{part}_absent")
-    if missing and absent is not None:
-        features = np.where(absent, np.float32(np.nan), features)
-    return library_training.Documents(features, data[f"{part}_labels"], data[f"{part}_lengths"])
 
 
 def open_model(kind: str, path: Path) -> tuple[Any, Any]:

@@ -1,7 +1,7 @@
 """Sections of a study of training noise: headline, picture, spreads, differences."""
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -16,23 +16,22 @@ from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.headline import INCONCLUSIVE, ROBUST, TIE
 from shuffleproof.core.studies.kinds.training_noise.study import (
     AS_TRAINED,
+    CHANGED,
     COLUMNS,
     QUERIES,
     ROWS,
     SEEDS,
-    SHARED,
 )
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.studies.sections import (
     Convention,
-    Finding,
     Headline,
     Picture,
     Section,
     View,
 )
 from shuffleproof.core.studies.table_text import records
-from shuffleproof.core.words import counted, listed
+from shuffleproof.core.words import counted
 
 ORDER_OF = {ROWS: "row order", QUERIES: "query order", COLUMNS: "column order", SEEDS: "seed"}
 ENOUGH = 2.0
@@ -43,7 +42,7 @@ METHOD = (
     "Each training changes one source: documents within their queries (rows), the order of queries "
     "(queries), feature columns in training and scoring (columns), or the seed (seeds). "
     "sd: over the trainings of a source, with its 95 % χ² interval. "
-    "Spread of a difference: √(sd² + sd²) of both rankers"
+    "Spread of a difference: √(sd² + sd²) of both rankers. 0: really trained, nothing changed"
 )
 COLUMNS_OF_SPREADS = (
     tables.RANKER,
@@ -75,13 +74,13 @@ def headline(result: StudyResult, view: View) -> Headline:
     frame = frame[frame["ranker"].isin(view.compared_labels(dict.fromkeys(frame["ranker"])))]
     source = next((one for one in ORDER_OF if _of(frame, one)["sd"].max() > 0), None)
     trainings = counted(int(frame["n"].max()), "training") if len(frame) else "no training"
+    name = Measure.parse(measure).without_conventions
     if source is None:
-        order = "No shuffled rows, queries or columns and no other seed"
-        return Headline(f"{order} changed a ranking ({trainings} each).", ROBUST, TIER)
+        order = f"No order of rows, queries or columns and no seed changed {name}"
+        return Headline(f"{order} ({trainings} each).", ROBUST, TIER)
     worst = _of(frame, source).sort_values("sd", kind="stable").iloc[-1]
-    text = f"Another {ORDER_OF[source]} changes {Measure.parse(measure).without_conventions} of "
-    text += f"{_name(worst['ranker'])} by sd {worst['sd']:.4f}"
-    text += f" (range {worst['range']:.4f}, {trainings})"
+    text = f"Another {ORDER_OF[source]} changes {name} of {_name(worst['ranker'])}"
+    text += f" by sd {worst['sd']:.4f} (range {worst['range']:.4f}, {trainings})"
     pairs = _of(differences(frame), source)
     pairs = pairs[(pairs[["ranker", "other"]] == worst["ranker"]).any(axis=1)]
     if pairs.empty:
@@ -98,14 +97,6 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     frame = spreads(result, measures)
     pairs = differences(frame)
     yield Picture("training noise", lambda: (points(result, measure), measure))
-    means = _of(frame, ROWS)[_of(frame, ROWS)["measure"] == measure]
-    ordered = list(means.sort_values("mean", ascending=False, kind="stable")["ranker"])
-    for better, other in pairwise(ordered):
-        yield Finding(_in_words(pairs[pairs["measure"] == measure], better, other))
-    if still := _fixed(result, frame):
-        verb = "learns" if len(still) == 1 else "learn"
-        yield Finding(f"{listed(still)} {verb} from rows in a canonical order: 0 by design, and 0 "
-                      "in these trainings.")  # fmt: skip
     yield Convention.of(measure, result.facts["queries"], METHOD)
     yield tables.Table(frame, COLUMNS_OF_SPREADS, "Spread over trainings by ranker and source")
     if len(pairs):
@@ -136,7 +127,7 @@ def spreads(result: StudyResult, measures: Sequence[str]) -> pd.DataFrame:
     for ranker, source, level in result.points:
         if source == AS_TRAINED:
             continue
-        changed = 1 - float(np.nanmean(result.draws(ranker, source, level, SHARED)))
+        changed = float(np.nanmean(result.draws(ranker, source, level, CHANGED)))
         for measure in measures:
             values = _means(result, ranker, source, measure)
             extent, n = float(np.ptp(values)), len(values)
@@ -162,7 +153,8 @@ def differences(frame: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for (source, measure), group in frame.groupby(["source", "measure"], sort=False):
-        for one, other in combinations(group.itertuples(), 2):
+        rankers: list[Any] = [*group.itertuples()]
+        for one, other in combinations(rankers, 2):
             difference, spread = one.mean - other.mean, float(np.hypot(one.sd, other.sd))
             times = abs(difference) / spread if spread else np.nan
             rows.append((one.ranker, other.ranker, source, measure, difference, spread, times))
@@ -182,22 +174,3 @@ def _of(frame: pd.DataFrame, source: str) -> pd.DataFrame:
 
 def _name(label: Any) -> str:
     return RankerName.of(str(label)).display
-
-
-def _in_words(pairs: pd.DataFrame, better: str, other: str) -> str:
-    """Sentence on the difference of two rankers."""
-    both = pairs[pairs["ranker"].isin((better, other)) & pairs["other"].isin((better, other))]
-    known = both.dropna(subset=["times"])
-    times = [
-        f"{row.times:.1f} times the spread of {ORDER_OF[row.source]}" for row in known.itertuples()
-    ]
-    difference = abs(float(_of(both, ROWS)["difference"].iloc[0]))
-    text = f"The difference of {better} and {other}, {difference:.4f}, is "
-    return text + (f"{listed(times)}." if times else "larger than any spread, which is 0.")
-
-
-def _fixed(result: StudyResult, frame: pd.DataFrame) -> list[str]:
-    """Rankers with a canonical row order that no order of rows or queries has changed."""
-    orders = frame[frame["source"].isin((ROWS, QUERIES))]
-    moved = set(orders.loc[(orders["range"] > 0) | (orders["changed"] > 0), "ranker"])
-    return [label for label in result.facts["row_order_fixed"] if label not in moved]
