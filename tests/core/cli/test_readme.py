@@ -105,6 +105,8 @@ def folder(tmp_path_factory):
     model = lightgbm.train({"verbosity": -1, "num_threads": 1, "num_leaves": 3}, data, 2)
     model.save_model(folder / "model.txt")
     (folder / "test.txt").write_text(LETOR)
+    for library in ("lightgbm", "xgboost", "catboost"):
+        (folder / f"{library}.json").write_text('{"learning_rate": 0.1}')
     (folder / "scores.txt").write_text("0.5\n" * len(LETOR.splitlines()))
     (folder / "judged.csv").write_text("query,a,b\nq,x,y\nq,y,z\nq,z,x\n")
     small_collection.write(folder / "FOLDER")

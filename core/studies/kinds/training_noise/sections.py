@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float64
-from scipy.stats import chi2
+from scipy.special import chdtri
 
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import mean_of
@@ -134,7 +134,7 @@ def spreads(result: StudyResult, measures: Sequence[str]) -> pd.DataFrame:
             # Rounding of the mean would give equal values a spread
             sd = float(values.std(ddof=1)) if extent and n > 1 else extent
             # (n − 1) s² / σ² has n − 1 degrees of freedom where values are normal
-            low, high = sd * np.sqrt((n - 1) / chi2.ppf([0.975, 0.025], n - 1))
+            low, high = sd * np.sqrt((n - 1) / chdtri(n - 1, [0.025, 0.975]))
             row = (ranker, source, measure, values.mean(), sd, low, high, extent)
             rows.append((*row, changed, n))
     return pd.DataFrame(rows, columns=tables.keys(COLUMNS_OF_SPREADS))
