@@ -8,7 +8,7 @@ import pytest
 
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.errors import DataError, UnknownNameError
+from shuffleproof.core.errors import DataError, UnknownNameError, UsageError
 from shuffleproof.core.library import entries
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry
@@ -16,6 +16,7 @@ from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import CONFIGS, RankerName
 from shuffleproof.core.rankers.outside.file_ranker import check_opens
 from shuffleproof.core.store.artefacts import Store
+from shuffleproof.core.studies import names
 from shuffleproof.core.studies.reproduce import ranker_command
 from shuffleproof.core.studies.workbench import Workbench
 from tests.synthetic import planted
@@ -83,7 +84,7 @@ def test_a_model_learns_and_is_stored_by_its_content(head, written, tmp_path):
     assert "own parameters" in entries.summary_of(first.artefact)
     other = run_to_end(workbench.train(spaced, {"seed": "3"}))
     assert other.artefact.key != first.artefact.key
-    with pytest.raises(Exception, match="in a file"):
+    with pytest.raises(UsageError, match="in a file"):
         ranker_command(first.artefact.recipe, "sample")
 
 
@@ -145,3 +146,10 @@ def test_a_name_without_a_file_says_what_to_write(text, capsys):
 def test_a_missing_file_is_named(capsys):
     assert main(["train", "catboost-config:nosuch.json"]) == 1
     assert "nosuch.json: no such file" in capsys.readouterr().err
+
+
+def test_pages_read_no_files_of_this_machine(written, tmp_path):
+    name = str(written("xgboost-config", ROUNDS["xgboost-config"]))
+    names.check(names.Names((name,), from_outside=True), "small", Store(tmp_path))
+    with pytest.raises(UsageError, match="command line"):
+        names.check(names.Names((name,)), "small", Store(tmp_path))

@@ -71,16 +71,19 @@ def headline(result: StudyResult, view: View) -> Headline:
     """Spread of row order of the ranker that it changes most, and its closest difference."""
     measure = view.measure(result)
     frame = spreads(result, [measure])
-    frame = frame[frame["ranker"].isin(view.compared_labels(dict.fromkeys(frame["ranker"])))]
+    compared = frame["ranker"].isin(view.compared_labels(dict.fromkeys(frame["ranker"])))
+    frame = frame[compared & (frame["n"] > 1)]
+    if frame.empty:
+        return Headline("Too few trainings are done.", INCONCLUSIVE, TIER)
     source = next((one for one in ORDER_OF if _of(frame, one)["sd"].max() > 0), None)
-    trainings = counted(int(frame["n"].max()), "training") if len(frame) else "no training"
     name = Measure.parse(measure).without_conventions
     if source is None:
         order = f"No order of rows, queries or columns and no seed changed {name}"
+        trainings = counted(int(frame["n"].min()), "training")
         return Headline(f"{order} ({trainings} each).", ROBUST, TIER)
     worst = _of(frame, source).sort_values("sd", kind="stable").iloc[-1]
     text = f"Another {ORDER_OF[source]} changes {name} of {_name(worst['ranker'])}"
-    text += f" by sd {worst['sd']:.4f} (range {worst['range']:.4f}, {trainings})"
+    text += f" by sd {worst['sd']:.4f} (range {worst['range']:.4f}, {worst['n']} trainings)"
     pairs = _of(differences(frame), source)
     pairs = pairs[(pairs[["ranker", "other"]] == worst["ranker"]).any(axis=1)]
     if pairs.empty:
@@ -132,7 +135,8 @@ def spreads(result: StudyResult, measures: Sequence[str]) -> pd.DataFrame:
             values = _means(result, ranker, source, measure)
             extent, n = float(np.ptp(values)), len(values)
             # Rounding of the mean would give equal values a spread
-            sd = float(values.std(ddof=1)) if extent and n > 1 else extent
+            sd = float(values.std(ddof=1)) if extent else 0.0
+            sd = sd if n > 1 else np.nan
             # (n − 1) s² / σ² has n − 1 degrees of freedom where values are normal
             low, high = sd * np.sqrt((n - 1) / chdtri(n - 1, [0.025, 0.975]))
             row = (ranker, source, measure, values.mean(), sd, low, high, extent)

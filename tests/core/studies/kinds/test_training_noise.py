@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.perturb.system import columns_reordered, reordered
@@ -144,10 +143,3 @@ def test_sources_change_what_they_say_and_nothing_else():
 def test_what_has_no_recipe_is_refused(name, tmp_path):
     with pytest.raises(UsageError, match=r"cannot be trained again.*lightgbm-config:FILE"):
         TrainingNoise((name,)).refuse(Scope(Store(tmp_path)))
-
-
-def test_the_command_reads_files_of_parameters(labels, capsys):
-    words = ["study", "training-noise", "--rankers", labels[1], "--dry-run", "--json"]
-    assert main([*words, "--repeats", "2", "--initial", "feature:3"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["trials"]["count"] == 1 + 4 * 2
