@@ -90,7 +90,9 @@ class ConfigSpec:
             raise DataError(self.place, finding_of(error), remedy) from error
         finally:
             process.close()
-        yield Progress(answer["trees"], answer["trees"], "trees")
+        # Recorded times count the reports: one a tree, as for our own trees
+        trees = answer["trees"]
+        yield from (Progress(tree, trees, "trees") for tree in range(1, trees + 1))
         # Columns by their order: the lists to score have those of the training
         return OutsideModel(self.name, path, file_digest(path), ORDER, _folder=folder)
 

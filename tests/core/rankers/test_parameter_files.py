@@ -76,7 +76,9 @@ def test_a_model_learns_and_is_stored_by_its_content(head, written, tmp_path):
     again = run_to_end(workbench.train(spaced))
     assert (first.cached, again.cached) == (False, True)
     assert first.artefact.key == again.artefact.key
-    assert first.artefact.facts["valid"]["NDCG@10"] > 0.4  # by chance: .35
+    facts = first.artefact.facts
+    assert facts["valid"]["NDCG@10"] > 0.4  # by chance: .35
+    assert facts["epochs"] == facts["timed"] == 5
     stored = run_to_end(workbench.train(RankerName.parse(first.stored_name)))
     test = workbench.prepared.test
     assert np.array_equal(stored.score(test), first.score(test))
