@@ -80,6 +80,9 @@ NAVIGATION = (
         Page("Benchmark", "benchmark", "benchmark.page", "which ranker is best, is it "
              "significant, paired tests",
              ("study", "measure", "ranker"), "statistics"),
+        Page("Training noise", "training-noise", "training_noise", "row order, column order and "
+             "seed of LightGBM, XGBoost, CatBoost and other trainings", ("study", "measure"),
+             "statistics"),
         Page("Ablation", "ablation", "ablation", "the paper against the released code",
              ("study", "measure"), "papers"),
     )),

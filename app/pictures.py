@@ -24,6 +24,7 @@ from shuffleproof.app.figures import (
     rerankers,
     retrieval,
     set_size,
+    training_noise,
     worst_case,
 )
 from shuffleproof.core.errors import ShuffleproofError
@@ -41,6 +42,7 @@ PICTURES: Mapping[str, Callable[..., go.Figure]] = {
     "losses": perturbations.losses,
     "worst case": worst_case.damages,
     "group shuffles": group_shuffles.equivariance,
+    "training noise": training_noise.strips,
     "changes": retrieval.changes,
     "retrieval": retrieval.means,
     "postings": retrieval.postings,
