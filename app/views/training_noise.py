@@ -12,5 +12,7 @@ FORM = Form(
     offered=lambda name: name in registry.RANKERS and registry.RANKERS[name].learns,
     note="Every source of noise trains each ranker this many times.",
 )
-PAGE = StudyPage("Training noise", FORM)
+PAGE = StudyPage(
+    "Training noise", FORM, caption="A mark is a training, the line the training as it is."
+)
 page = PAGE.draw
