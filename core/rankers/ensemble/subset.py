@@ -13,7 +13,7 @@ from itertools import combinations, pairwise
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float32, Float64, Int64, UInt64
+from jaxtyping import Float32, Float64, Int64
 
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
@@ -108,7 +108,10 @@ class SubsetRanker:
         order = order_within(lists.offsets, digests, lists.rows)
         for start, end in pairwise(lists.offsets.tolist()):
             # Places of the canonical order, from which `order` leads back to the list
-            members, counted = _design(self.options, digests[order[start:end]])
+            content = digests[order[start:end]].tobytes().hex()
+            draws = generator(self.options.seed, self.options.kind, content)
+            rounds = None if self.options.is_exact else self.options.rounds
+            members, counted = sets_of(end - start, self.options.size, rounds, draws)
             places = order[start:end][members] - start if end > start else members
             yield ScoredSets(places, self._shares(dataset, lists, places + start), counted)
 
@@ -137,20 +140,20 @@ def softmax_shares(scores: Float32[np.ndarray, "sets size"]) -> Shares:
     return powers / powers.sum(axis=1, keepdims=True)
 
 
-def _design(options: SubsetOptions, digests: UInt64[np.ndarray, " docs"]) -> tuple[Members, Shares]:
-    """Sets of the places of a list, and which of their shares count.
+def sets_of(
+    documents: int, size: int, rounds: int | None, draws: np.random.Generator
+) -> tuple[Members, Shares]:
+    """Sets of places of a list, and which of their shares count.
 
-    Of 2 and 3 documents all sets. Else ROUNDS rounds: each cuts a random order of the list into
-    sets, and the last set is filled with the first documents, whose shares do not count again. So
-    every document counts once a round, in a set that is uniform among those that hold it; rounds
-    are independent.
+    Without `rounds`, or if one set holds all documents, these are all sets. Each round cuts a
+    random order of the list into sets, and the last set is filled with the first documents, whose
+    shares do not count again. So every document counts once a round, in a set that is uniform among
+    those that hold it; rounds are independent.
     """
-    documents, size = len(digests), min(options.size, len(digests))
-    if options.is_exact or documents <= size:
-        members = _all_sets(documents, size)
+    if rounds is None or documents <= size:
+        members = _all_sets(documents, min(size, documents))
         return members, np.ones(members.shape)
-    draws = generator(options.seed, options.kind, digests.tobytes().hex())
-    orders = draws.permuted(np.tile(np.arange(documents), (options.rounds, 1)), axis=1)
+    orders = draws.permuted(np.tile(np.arange(documents), (rounds, 1)), axis=1)
     width = -(-documents // size) * size
     filled = np.concatenate([orders, orders[:, : width - documents]], axis=1)
     counted = np.broadcast_to(np.arange(width) < documents, filled.shape)
