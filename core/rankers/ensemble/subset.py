@@ -101,27 +101,34 @@ class SubsetRanker:
     def sets(self, dataset: RankingDataset, lists: CandidateLists) -> Iterator[ScoredSets]:
         """Scored sets of every list: all sets of 2 and 3, drawn sets of more documents.
 
-        A list of fewer than M documents is a set of its own. Documents of a set are shown in an
-        order that their content decides, and ranks count the set alone.
+        A list of fewer than M documents is a set of its own.
         """
         digests = document_digests(dataset, lists.rows)
         order = order_within(lists.offsets, digests, lists.rows)
         for start, end in pairwise(lists.offsets.tolist()):
-            # Places of the canonical order, from which `order` leads back to the list
+            # Drawn from the documents' content: the input order plays no part
             content = digests[order[start:end]].tobytes().hex()
             draws = generator(self.options.seed, self.options.kind, content)
             rounds = None if self.options.is_exact else self.options.rounds
             members, counted = sets_of(end - start, self.options.size, rounds, draws)
-            places = order[start:end][members] - start if end > start else members
-            yield ScoredSets(places, self._shares(dataset, lists, places + start), counted)
+            places = order[start:end][members] if end > start else members
+            yield ScoredSets(places - start, self.shares(dataset, lists, places), counted)
 
-    def _shares(self, dataset: RankingDataset, lists: CandidateLists, members: Members) -> Shares:
+    def shares(self, dataset: RankingDataset, lists: CandidateLists, members: Members) -> Shares:
+        """Shares of the documents of some sets, by their candidate indexes.
+
+        Documents of a set are shown in an order that their content decides; ranks count the set
+        alone.
+        """
+        digests = document_digests(dataset, lists.rows)
         shares = np.empty(members.shape)
         most = max(1, AT_ONCE // max(members.shape[1], 1))
         for first in range(0, len(members), most):
             part = members[first : first + most]
-            scores = self.member.score(dataset, lists.subsets(part)).reshape(part.shape)
-            shares[first : first + most] = softmax_shares(scores)
+            inside = np.argsort(digests[part], axis=1, kind="stable")
+            shown = lists.subsets(np.take_along_axis(part, inside, axis=1))
+            scores = self.member.score(dataset, shown).reshape(part.shape)
+            np.put_along_axis(shares[first : first + most], inside, softmax_shares(scores), axis=1)
         return shares
 
     def save(self, directory: Path) -> None:
@@ -157,11 +164,7 @@ def sets_of(
     width = -(-documents // size) * size
     filled = np.concatenate([orders, orders[:, : width - documents]], axis=1)
     counted = np.broadcast_to(np.arange(width) < documents, filled.shape)
-    members, counted = filled.reshape(-1, size), counted.reshape(-1, size)
-    # A set is shown in canonical order, not in the order in which it was drawn
-    inside = np.argsort(members, axis=1)
-    shown = np.take_along_axis(counted, inside, axis=1)
-    return np.take_along_axis(members, inside, axis=1), shown.astype(np.float64)
+    return filled.reshape(-1, size), counted.reshape(-1, size).astype(np.float64)
 
 
 @lru_cache(maxsize=16)

@@ -14,8 +14,9 @@ from shuffleproof.core.data.ragged import segment_ids
 from shuffleproof.core.errors import DataError, ParameterError
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry
-from shuffleproof.core.rankers.combining import SubsetOptions
+from shuffleproof.core.rankers.combining import ShuffleOptions, SubsetOptions
 from shuffleproof.core.rankers.ensemble import subset
+from shuffleproof.core.rankers.ensemble.fit_cache import member_changes
 from shuffleproof.core.rankers.ensemble.rankers import combine
 from shuffleproof.core.rankers.ensemble.subset import SubsetRanker, softmax_shares
 from shuffleproof.core.rankers.name import RankerName
@@ -152,11 +153,19 @@ def test_lists_shorter_than_the_sets_are_refused():
 
 def test_a_member_learns_from_sets_of_its_size(trained_sample):
     _, workbench = trained_sample
-    name = RankerName.parse("subset-2:gsf@small")
-    trained = run_to_end(workbench.train(name))
+    name, asked = RankerName.parse("subset-2:gsf@small"), []
+
+    def briefly(part, changes):
+        asked.append((str(part), changes))
+        return workbench.train(part, {**changes, "epochs": "1", "steps_per_epoch": "2"})
+
+    trained = run_to_end(workbench.combined(name.parts, name.options, briefly))
+    assert asked == [("gsf@small", {"documents": "2"})]
     assert trained.ranker.member.spec.training.documents == 2
     assert trained.artefact.facts["valid"]["NDCG@10"] > 0
-    assert run_to_end(workbench.train(name)).cached
+    assert run_to_end(workbench.combined(name.parts, name.options, briefly)).cached
+    assert member_changes(RankerName.parse("gsf#12ab"), name.options) == {}
+    assert member_changes(RankerName.parse("gsf"), ShuffleOptions()) == {}
 
 
 def test_documents_that_are_equal_share_scores():

@@ -16,7 +16,7 @@ from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.metrics.certified import clean_share
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.rankers.ensemble.subset import SubsetRanker, sets_of, softmax_shares
+from shuffleproof.core.rankers.ensemble.subset import SubsetRanker, sets_of
 
 Vectors = Float32[np.ndarray, "added features"]
 Scores = Float64[np.ndarray, "tries docs"]
@@ -84,9 +84,13 @@ class ListOfOne:
 
     def lists_of(self, members: Int64[np.ndarray, "sets size"]) -> CandidateLists:
         """Lists of some of its documents each, by their places."""
+        return self.whole.subsets(self.candidates(members))
+
+    def candidates(self, members: Int64[np.ndarray, "sets size"]) -> Int64[np.ndarray, "sets size"]:
+        """Places of documents in the whole list, which follows the initial ranking."""
         places = np.empty(len(self), dtype=np.int64)
         places[self.whole.rows] = np.arange(len(self))
-        return self.whole.subsets(places[members])
+        return places[members]
 
     def scores(self, ranker: Ranker) -> Float64[np.ndarray, " docs"]:
         """Scores of its documents."""
@@ -120,9 +124,8 @@ def scores_with_each(
     others, counted = sets_of(documents, size - 1, rounds, draws)
     added = np.repeat(documents + np.arange(count), len(others))
     members = np.column_stack([np.tile(others, (count, 1)), added])
-    shares = softmax_shares(
-        ranker.member.score(whole.dataset, whole.lists_of(members)).reshape(-1, size)
-    ).reshape(count, len(others), size)
+    shares = ranker.shares(whole.dataset, whole.whole, whole.candidates(members))
+    shares = shares.reshape(count, len(others), size)
     # Summed by one index of try and document
     totals = np.zeros(count * documents)
     tried = documents * np.arange(count)[:, None]

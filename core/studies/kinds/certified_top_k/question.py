@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.parameters import parameter
-from shuffleproof.core.studies.question import NAMED_RANKERS, Question, Scope
+from shuffleproof.core.studies.question import NAMED_RANKERS, Facts, Question, Scope
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class CertifiedTopK(Question):
     summary = "documents that stay in the top K whatever is added to the list"
     doing = "Certify the top documents of"
     sample: ClassVar[Mapping[str, Any]] = {
-        "rankers": ("subset-3:setrank-imsab",), "tries": 8, "queries": 50
+        "alone": ("lambdamart",), "tries": 8, "queries": 50
     }  # fmt: skip
     printing = "table(result)"
 
@@ -38,11 +38,16 @@ class CertifiedTopK(Question):
     k: int = parameter(5, "documents at the top that must stay", low=1)
     K: int = parameter(10, "ranks in which they must stay", low=1)
     rounds: int = parameter(
-        1000, "drawn sets of a document, for certificates of sets of more than 3", low=2, high=10**5
+        4000, "drawn sets of a document, for certificates of sets of more than 3", low=2, high=10**5
     )
     tries: int = parameter(16, "documents that the attack tries in each step", low=2)
     queries: int | None = parameter(None, "number of test queries (default: all)", low=1)
     seed: int = parameter(0, "seed of the attack")
+
+    @classmethod
+    def of(cls, recipe: Facts, facts: Facts) -> Question:
+        """Question of a stored study."""
+        return super().of({**recipe, "rankers": [[label, ""] for label in recipe["asked"]]}, facts)
 
     def refuse(self, _scope: Scope) -> None:
         """Refuse a top K that is shorter than the top k."""

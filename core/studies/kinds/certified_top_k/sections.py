@@ -30,7 +30,7 @@ from shuffleproof.core.studies.sections import (
 )
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Table
-from shuffleproof.core.words import percent
+from shuffleproof.core.words import percent, signed
 
 ROWS = (
     tables.RANKER,
@@ -76,8 +76,7 @@ CONVENTION = (
 
 def headline(result: StudyResult, view: View) -> Headline:
     """Certified share of the first certified ranker under the fewest added documents."""
-    rows = table(result)
-    rows = rows[rows["ranker"].isin(view.compared_labels(dict.fromkeys(rows["ranker"])))]
+    rows = _chosen(table(result), view)
     subsets = {label for label, _ in result.recipe["subsets"]}
     best = rows[rows["ranker"].isin(subsets)]
     best = best if len(best) else rows
@@ -95,21 +94,27 @@ def headline(result: StudyResult, view: View) -> Headline:
     )
 
 
-def sections(result: StudyResult, _view: View) -> Iterator[Section]:
+def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """Sections of the result, in display order."""
-    rows, prices, other = table(result), price(result), changes(result)
+    rows, prices, other = (_chosen(make(result), view) for make in (table, price, changes))
     yield Picture("certified", (rows,))
     for row in prices.to_dict("records"):
         name = RankerName.of(str(row["ranker"])).display
         yield Finding(
-            f"{name} changes {MEASURE} by {row['difference']:+.3f} (95 % CI {row['low']:+.3f} to "
-            f"{row['high']:+.3f}, n = {row['n']}) against whole lists."
+            f"{name} changes {MEASURE} by {signed(row['difference'])} (95 % CI "
+            f"{signed(row['low'])} to {signed(row['high'])}, n = {row['n']}) against whole lists."
         )
     yield Convention(CONVENTION + _confidence(result))
     yield Table(rows, ROWS, "Documents of the top k that stay in the top K")
-    yield Table(prices, PRICE, "Price of the certificate")
+    if len(prices):
+        yield Table(prices, PRICE, "Price of the certificate")
     if len(other):
         yield Table(other, CHANGES, "Removal or duplication of any one other document")
+
+
+def _chosen(frame: pd.DataFrame, view: View) -> pd.DataFrame:
+    """Rows of the rankers that are shown."""
+    return frame[frame["ranker"].isin(view.compared_labels(dict.fromkeys(frame["ranker"])))]
 
 
 def _confidence(result: StudyResult) -> str:

@@ -22,9 +22,10 @@ from shuffleproof.core.metrics.certified import ROUNDING, AllSets, Bounds, stays
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.progress import Progress
-from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.rankers.ensemble.subset import SubsetRanker, softmax_shares
-from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers import registry
+from shuffleproof.core.rankers.base import Ranker, RankerSpec
+from shuffleproof.core.rankers.ensemble.subset import SubsetRanker
+from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.keys import key_of
 from shuffleproof.core.store.manifest import Artefact
@@ -59,6 +60,7 @@ class Plan(CellPlan):
 
     Attributes:
         rankers: (label, digest) of every ranker.
+        asked: labels of the rankers to certify; the others are compared with them.
         subsets: (label, label of the same ranker on whole lists) of the subset rankers.
         exact: labels of those that score all sets.
         alone: labels of the rankers of single documents to compare with.
@@ -75,6 +77,7 @@ class Plan(CellPlan):
 
     kind: str = field(default=CertifiedTopK.kind, init=False)
     rankers: tuple[tuple[str, str], ...]
+    asked: tuple[str, ...]
     subsets: tuple[tuple[str, str], ...]
     exact: tuple[str, ...]
     alone: tuple[str, ...]
@@ -118,8 +121,13 @@ def run(workbench: Workbench, question: CertifiedTopK) -> Generator[Progress, No
         UsageError: a ranker that reads more than features, order and ranks, or that normalises
             features within the query.
     """
-    names = {**expand(question.rankers), **expand(question.alone)}
+    asked, alone = expand(question.rankers), expand(question.alone)
+    names = asked | alone
     refuse(tuple(names))
+    for name in alone.values():
+        is_known = name.kind is Kind.REGISTERED
+        if is_known and not is_alone(registry.spec_of(name, workbench.preset)):
+            raise UsageError(f"{name} does not score documents one by one: leave it out of --alone")
     plain = {
         label: str(name.parts[0]) for label, name in names.items() if name.base.startswith("subset")
     }
@@ -129,9 +137,10 @@ def run(workbench: Workbench, question: CertifiedTopK) -> Generator[Progress, No
         _check(ranker)
     plan = Plan(
         rankers=digests_of(rankers),
+        asked=tuple(asked),
         subsets=tuple(plain.items()),
         exact=tuple(label for label in plain if _is_exact(names[label])),
-        alone=tuple(label for label, ranker in opened.items() if is_alone(ranker)),
+        alone=tuple(alone),
         lists=workbench.lists_digest,
         initial=workbench.recipe.initial,
         inject=tuple(sorted(set(question.inject))),
@@ -158,7 +167,7 @@ def _is_exact(name: RankerName) -> bool:
     return bool(getattr(name.options, "is_exact", False))
 
 
-def is_alone(ranker: Ranker) -> bool:
+def is_alone(ranker: Ranker | RankerSpec) -> bool:
     """True if a ranker scores documents one by one."""
     return not ranker.reads & {"neighbours", "order", "ranks"}
 
@@ -315,6 +324,5 @@ def all_sets(ranker: SubsetRanker, start: ListOfOne) -> AllSets:
     members = start.whole.rows[scored.members]
     own, other = (grid.ravel() for grid in np.indices((documents, documents)))
     copies = np.column_stack([own, *[other] * (size - 1)])
-    scores = ranker.member.score(start.dataset, start.lists_of(copies)).reshape(-1, size)
-    shares = softmax_shares(scores)[:, 0].reshape(documents, documents)
-    return AllSets(members, scored.shares, shares)
+    shares = ranker.shares(start.dataset, start.whole, start.candidates(copies))[:, 0]
+    return AllSets(members, scored.shares, shares.reshape(documents, documents))
