@@ -55,7 +55,7 @@ def examined(ranker, start, pool, draws):
 
     changed_lists.scores_with_each = noted
     try:
-        Attack(ranker, pool, kept, 8).documents(start, scores, top, ADDED[-1], draws)
+        Attack(ranker, pool, kept, 8).scores(start, scores, top, ADDED[-1], draws)
     finally:
         changed_lists.scores_with_each = original
     for added, after in tried:

@@ -13,7 +13,7 @@ from itertools import combinations, pairwise
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float32, Float64, Int64
+from jaxtyping import Float32, Float64, Int64, UInt64
 
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
@@ -112,7 +112,7 @@ class SubsetRanker:
             rounds = None if self.options.is_exact else self.options.rounds
             members, counted = sets_of(end - start, self.options.size, rounds, draws)
             places = order[start:end][members] if end > start else members
-            yield ScoredSets(places - start, self.shares(dataset, lists, places), counted)
+            yield ScoredSets(places - start, self._shares(dataset, lists, places, digests), counted)
 
     def shares(self, dataset: RankingDataset, lists: CandidateLists, members: Members) -> Shares:
         """Shares of the documents of some sets, by their candidate indexes.
@@ -120,7 +120,15 @@ class SubsetRanker:
         Documents of a set are shown in an order that their content decides; ranks count the set
         alone.
         """
-        digests = document_digests(dataset, lists.rows)
+        return self._shares(dataset, lists, members, document_digests(dataset, lists.rows))
+
+    def _shares(
+        self,
+        dataset: RankingDataset,
+        lists: CandidateLists,
+        members: Members,
+        digests: UInt64[np.ndarray, " candidates"],
+    ) -> Shares:
         shares = np.empty(members.shape)
         most = max(1, AT_ONCE // max(members.shape[1], 1))
         for first in range(0, len(members), most):

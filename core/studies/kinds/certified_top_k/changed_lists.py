@@ -171,15 +171,15 @@ class Attack:
     kept: int
     tries: int
 
-    def documents(
+    def scores(
         self,
         start: ListOfOne,
         scores: Float64[np.ndarray, " docs"],
         top: Int64[np.ndarray, " top"],
         injected: int,
         draws: np.random.Generator,
-    ) -> Vectors:
-        """Features of the added documents, the most harmful ones that were found.
+    ) -> list[Float64[np.ndarray, " _docs"]]:
+        """Scores of the list with one added document, with two, …: the most harmful ones found.
 
         Args:
             start: the list.
@@ -188,14 +188,21 @@ class Attack:
             injected: number of documents to add.
             draws: random numbers of the tries.
         """
-        chosen, now = np.empty((0, self.pool.shape[1]), np.float32), start
+        now, found = start, list[Float64[np.ndarray, " _docs"]]()
         for _ in range(injected):
             vector, after = self._best(now, scores, top, self._drawn(draws))
             for step in STEPS if hasattr(self._network, "network") else ():
                 moved = self._moved(now, vector, self._nearest(after, top), step)
                 vector, after = self._best(now, scores, top, np.concatenate([vector, moved]))
-            chosen, scores, now = np.concatenate([chosen, vector]), after, now.added(vector)
-        return chosen
+            now = now.added(vector)
+            # Drawn sets were few in the search: the ranker itself has the last word
+            scores = now.scores(self.ranker) if self._samples else after
+            found.append(scores)
+        return found
+
+    @property
+    def _samples(self) -> bool:
+        return isinstance(self.ranker, SubsetRanker) and not self.ranker.options.is_exact
 
     @property
     def _network(self) -> Ranker:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float64, Int64
+from jaxtyping import Float32, Float64, Int64
 
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UsageError
@@ -24,7 +24,7 @@ from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
-from shuffleproof.core.rankers.ensemble.subset import SubsetRanker
+from shuffleproof.core.rankers.ensemble.subset import ScoredSets, SubsetRanker
 from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.keys import key_of
@@ -47,9 +47,6 @@ MEASURE = "NDCG@10"
 MEASURES = ("certified", "attacked", MEASURE)
 """Values per list: shares of the top k that are certified to stay and that the attack pushed out
 (not a number where every document must stay), and the measure of the unchanged list."""
-
-SMALLEST = 3
-"""Documents of a list whose sets of 3 are no longer whole after a removal."""
 
 Top = Int64[np.ndarray, " top"]
 
@@ -153,8 +150,8 @@ def run(workbench: Workbench, question: CertifiedTopK) -> Generator[Progress, No
     )
     base, records = workbench.test_lists(plan.queries), workbench.store.records
     ids = query_ids_of(base)
-    scored: dict[str, Scored] = {}
-    compute = partial(_compute, plan, opened, base, scored)
+    examined: dict[str, Examination] = {}
+    compute = partial(_compute, plan, opened, base, examined)
 
     def facts() -> dict[str, Any]:
         return workbench.facts(base, opened) | {"set_size": base.lists.mean_length}
@@ -193,52 +190,22 @@ def _compute(
     plan: Plan,
     rankers: Mapping[str, Ranker],
     base: JudgedLists,
-    known: dict[str, "Scored"],
+    known: dict[str, "Examination"],
     cell: Cell,
 ) -> Generator[Progress, None, CellResult]:
     label, work = cell.row.ranker, plan.cells()
-    examined = Examination(plan, rankers[label], base)
     if label not in known:
-        # The scores of the last ranker alone are kept: they serve all of its cells
+        # One ranker's scores alone are held: they serve all of its cells
         known.clear()
-        known[label] = Scored.of(rankers[label], base, plan.rounds)
-    count, values = len(base.lists), np.empty((2, len(base.lists)))
+        known[label] = Examination.of(plan, rankers[label], base)
+    examined, count = known[label], len(base.lists)
+    values = np.empty((2, count))
     for at in range(count):
-        values[:, at] = examined.shares(known[label], cell.row, at)
+        values[:, at] = examined.shares(cell.row, at)
         yield Progress(work.index(cell), len(work), "cells", part=(at + 1) / (count + 1))
-    quality = evaluate([Measure.parse(MEASURE)], base.dataset, base.lists, known[label].scores)
+    quality = evaluate([Measure.parse(MEASURE)], base.dataset, base.lists, examined.scores)
     facts = {"queries": count, "set_size": base.lists.mean_length}
     return facts, {"values": np.concatenate([values, quality]).astype(np.float32)}
-
-
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """Scores of all lists, and what certificates need of a subset ranker.
-
-    Attributes:
-        scores: of every candidate.
-        sets: mean shares of every list over the certificate's sets; empty for other rankers.
-        added: harmful documents that the attack found for a list, in their order.
-    """
-
-    scores: np.ndarray
-    sets: tuple[Float64[np.ndarray, " docs"], ...]
-    added: dict[int, np.ndarray] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, ranker: Ranker, base: JudgedLists, rounds: int) -> "Scored":
-        """Score the lists; drawn sets of the certificate are of the same kind, but more."""
-        scores = ranker.score(base.dataset, base.lists)
-        if not isinstance(ranker, SubsetRanker):
-            return cls(scores, ())
-        more = replace(ranker, options=replace(ranker.options, rounds=rounds))
-        means = (
-            scored.means(length)
-            for scored, length in zip(
-                more.sets(base.dataset, base.lists), base.lists.lengths.tolist(), strict=True
-            )
-        )
-        return cls(scores, tuple(means))
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,31 +216,57 @@ class Examination:
         plan: of the study.
         ranker: to examine.
         base: the lists.
+        scores: of every candidate.
+        sets: mean shares of every list over the certificate's sets; empty for other rankers.
+        stay: share of the top of every list that stays after any removal, and any duplication.
+        attacked: scores of a list with 1, 2, … added documents, by its number.
     """
 
     plan: Plan
     ranker: Ranker
     base: JudgedLists
+    scores: Float32[np.ndarray, " candidates"]
+    sets: tuple[Float64[np.ndarray, " _docs"], ...] = ()
+    stay: tuple[tuple[float, float], ...] = ()
+    attacked: dict[int, list[np.ndarray]] = field(default_factory=dict)
 
-    def shares(self, scored: Scored, row: Trial, at: int) -> tuple[float, float]:
+    @classmethod
+    def of(cls, plan: Plan, ranker: Ranker, base: JudgedLists) -> "Examination":
+        """Score the lists; sets of the certificate are those of the ranker if it scores all."""
+        if not isinstance(ranker, SubsetRanker):
+            return cls(plan, ranker, base, ranker.score(base.dataset, base.lists))
+        exact = ranker.options.is_exact
+        more = replace(ranker, options=replace(ranker.options, rounds=plan.rounds))
+        sets, stay = [], []
+        for at, scored in enumerate(more.sets(base.dataset, base.lists)):
+            sets.append(scored.means(int(base.lists.lengths[at])))
+            if exact and len(sets[-1]) > ranker.options.size:
+                start, top = ListOfOne.of(base, at), _top(sets[-1], plan.k)
+                stay.append(_staying(all_sets(ranker, start, scored), top, plan.K))
+            else:
+                stay.append((np.nan, np.nan))
+        scores = np.concatenate([*sets, np.empty(0)]).astype(np.float32)
+        if not exact:
+            scores = ranker.score(base.dataset, base.lists)
+        return cls(plan, ranker, base, scores, tuple(sets), tuple(stay))
+
+    def shares(self, row: Trial, at: int) -> tuple[float, float]:
         """Certified and attacked share of the top k of one list."""
-        lists = self.base.lists
+        lists, added = self.base.lists, int(row.level)
         inside = slice(int(lists.offsets[at]), int(lists.offsets[at + 1]))
-        scores = scored.scores[inside].astype(np.float64)
-        top, added = np.argsort(-scores, kind="stable")[: self.plan.k], int(row.level)
-        change = {INJECTED: added, REMOVED: -1, DUPLICATED: 1}[row.family]
+        scores = self.scores[inside].astype(np.float64)
+        top = _top(scores, self.plan.k)
         # Every document of a list of at most K stays
-        if len(scores) + change <= self.plan.K or (change < 0 and len(scores) <= SMALLEST):
+        if len(scores) + {INJECTED: added, REMOVED: -1, DUPLICATED: 1}[row.family] <= self.plan.K:
             return np.nan, np.nan
-        if row.family == INJECTED:
-            means = scored.sets[at] if scored.sets else scores
-            if at not in scored.added:
-                scored.added[at] = self._attack(scores, top, at)
-            after = ListOfOne.of(self.base, at).added(scored.added[at][:added]).scores(self.ranker)
-            left = margins(after[None], top, self.plan.K) < -ROUNDING
-            return self._certified(means, top, added), float(left.mean())
-        stay = self._after_change(row.family, top, at)
-        return stay, 1 - stay
+        if row.family != INJECTED:
+            stay = self.stay[at][row.family == DUPLICATED]
+            return stay, 1 - stay
+        if at not in self.attacked:
+            self.attacked[at] = self._attack(scores, top, at)
+        left = margins(self.attacked[at][added - 1][None], top, self.plan.K) < -ROUNDING
+        means = self.sets[at] if self.sets else scores
+        return self._certified(means, top, added), float(left.mean())
 
     def _certified(self, scores: Float64[np.ndarray, " docs"], top: Top, added: int) -> float:
         """Certified share of the top; not a number for set rankers on whole lists."""
@@ -291,38 +284,33 @@ class Examination:
         reached = (scores[None] >= scores[top, None]).sum(axis=1)
         return float((reached + added <= self.plan.K).mean())
 
-    def _attack(self, scores: Float64[np.ndarray, " docs"], top: Top, at: int) -> np.ndarray:
-        """Harmful documents for one list, as many as are ever added."""
+    def _attack(self, scores: Float64[np.ndarray, " docs"], top: Top, at: int) -> list[np.ndarray]:
+        """Scores of one list with harmful documents, as many as are ever added."""
         start = ListOfOne.of(self.base, at)
         attack = Attack(self.ranker, self.base.dataset.features, self.plan.K, self.plan.tries)
         draws = generator(self.plan.seed, CertifiedTopK.kind, start.dataset.query_ids[0])
-        return attack.documents(start, scores, top, self.plan.inject[-1], draws)
-
-    def _after_change(self, change: str, top: Top, at: int) -> float:
-        """Share of the top that stays whichever one other document is removed, or duplicated."""
-        assert isinstance(self.ranker, SubsetRanker)  # noqa: S101 (others have no such cells)
-        start, kept = ListOfOne.of(self.base, at), self.plan.K
-        changed = all_sets(self.ranker, start)
-        if change == REMOVED:
-            after = changed.without()
-        else:
-            after = changed.duplicated()
-            # The copy has the score of its original
-            after = np.column_stack([after, np.diag(after)])
-        others = range(len(start))
-        stay = [
-            all(stays(after[other], d, kept) for other in others if change != REMOVED or other != d)
-            for d in top.tolist()
-        ]
-        return float(np.mean(stay))
+        return attack.scores(start, scores, top, self.plan.inject[-1], draws)
 
 
-def all_sets(ranker: SubsetRanker, start: ListOfOne) -> AllSets:
-    """Scored sets of a list, also those with two copies of a document."""
+def _top(scores: Float64[np.ndarray, " docs"], k: int) -> Top:
+    return np.argsort(-scores, kind="stable")[:k]
+
+
+def _staying(changed: AllSets, top: Top, kept: int) -> tuple[float, float]:
+    """Share of the top that stays whichever one other document is removed, and is duplicated."""
+    without, twice = changed.without(), changed.duplicated()
+    # The copy has the score of its original
+    twice = np.column_stack([twice, np.diag(twice)])
+    every = range(len(without))
+    removed = [all(stays(without[one], d, kept) for one in every if one != d) for d in top]
+    doubled = [all(stays(twice[one], d, kept) for one in every) for d in top]
+    return float(np.mean(removed)), float(np.mean(doubled))
+
+
+def all_sets(ranker: SubsetRanker, start: ListOfOne, scored: ScoredSets) -> AllSets:
+    """Scored sets of a list, with those of a document and copies of another."""
     documents, size = len(start), ranker.options.size
-    (scored,) = ranker.sets(start.dataset, start.whole)
-    members = start.whole.rows[scored.members]
     own, other = (grid.ravel() for grid in np.indices((documents, documents)))
     copies = np.column_stack([own, *[other] * (size - 1)])
     shares = ranker.shares(start.dataset, start.whole, start.candidates(copies))[:, 0]
-    return AllSets(members, scored.shares, shares.reshape(documents, documents))
+    return AllSets(scored.members, scored.shares, shares.reshape(documents, documents))

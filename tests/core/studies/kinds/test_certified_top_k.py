@@ -68,7 +68,8 @@ def test_an_added_document_is_first_in_the_initial_ranking():
 @pytest.mark.parametrize("size", [2, 3])
 def test_removal_and_duplication_are_those_of_the_scored_lists(size):
     ranker, start = SubsetRanker(network(), SubsetOptions(size)), ListOfOne.of(BASE, 3)
-    sets = study.all_sets(ranker, start)
+    (scored,) = ranker.sets(start.dataset, CandidateLists.all_documents(start.dataset))
+    sets = study.all_sets(ranker, start, scored)
     without, twice = sets.without(), sets.duplicated()
     for changed in range(len(start)):
         real = start.added(start.dataset.features[[changed]]).scores(ranker)
@@ -100,8 +101,7 @@ def test_gradient_steps_help():
             start = ListOfOne.of(BASE, at)
             scores = start.scores(ranker)
             top = np.argsort(-scores)[:3]
-            found = attack.documents(start, scores, top, 1, np.random.default_rng(at))
-            after = start.added(found).scores(ranker)
+            (after,) = attack.scores(start, scores, top, 1, np.random.default_rng(at))
             worst.append(margins(after[None], top, 4).min())
         harm[followed] = np.mean(worst)
     assert harm[True] < harm[False]
@@ -148,7 +148,9 @@ def test_bounds_of_drawn_sets_are_wider(result, every_study):
     plan = study.Plan.of(result.recipe)
     scores = np.append([1.0, 0.9], np.zeros(10))
     ranker = SubsetRanker(network(), SubsetOptions(5))
-    drawn = study.Examination(plan, ranker, BASE)._certified(scores, np.arange(2), 1)
+    drawn = study.Examination(plan, ranker, BASE, np.empty(0, np.float32))._certified(
+        scores, np.arange(2), 1
+    )
     exact = np.mean([Bounds.exact(scores, 5).certified(one, 1, 3) for one in range(2)])
     assert drawn < exact
 
