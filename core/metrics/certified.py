@@ -1,7 +1,7 @@
 """Certificates of subset scores: documents that stay in the top K whatever is added to the list.
 
 A list has n documents. The score of a document is its mean share over the sets of m documents that
-hold it. Shares are in [0, 1], add up to at most 1 in a set, and depend on the set alone. Somebody
+hold it. Shares are in [0, 1], add up to at most 1 in a set, and depend on the set alone. A spammer
 adds r documents of any content. `docs/certificates.md` has the proofs.
 """
 

@@ -32,7 +32,7 @@ STEPS = (0.5, 0.25, 0.1, 0.05)
 class ListOfOne:
     """One list of a data set, alone, to which documents can be added.
 
-    Added documents come first in the initial rankings: nobody could place them better.
+    Added documents come first in the initial rankings, the best place for an adversary.
 
     Attributes:
         dataset: the documents of the list, as one query.
