@@ -14,7 +14,7 @@ from jaxtyping import Float32, Float64, Int64
 
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.metrics.certified import clean_share
+from shuffleproof.core.metrics.injection import clean_share
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.ensemble.subset import SubsetRanker, sets_of
 
@@ -57,7 +57,7 @@ class ListOfOne:
         """The number of documents."""
         return len(self.prior)
 
-    def added(self, vectors: Vectors) -> "ListOfOne":
+    def with_documents(self, vectors: Vectors) -> "ListOfOne":
         """The list with documents of these features at its end."""
         features = np.concatenate([self.dataset.features, vectors]).astype(np.float32)
         labels = np.append(self.dataset.labels, np.zeros(len(vectors), np.float32))
@@ -67,7 +67,7 @@ class ListOfOne:
         dataset = RankingDataset(features, labels, bounds, ids, self.dataset.feature_ids)
         return ListOfOne(dataset, prior)
 
-    def labelled(self, place: int) -> RankingDataset:
+    def with_label(self, place: int) -> RankingDataset:
         """The data set with label 1 for one document and 0 for the others."""
         return replace(
             self.dataset,
@@ -113,7 +113,7 @@ def scores_with_each(
         tries: features of the documents.
     """
     documents, count = len(before), len(tries)
-    whole = before.added(tries)
+    whole = before.with_documents(tries)
     if not isinstance(ranker, SubsetRanker) or documents < ranker.options.size:
         members = np.tile(np.arange(documents + 1), (count, 1))
         members[:, -1] += np.arange(count)
@@ -194,7 +194,7 @@ class Attack:
             for step in STEPS if hasattr(self._network, "network") else ():
                 moved = self._moved(now, vector, self._nearest(after, top), step)
                 vector, after = self._best(now, scores, top, np.concatenate([vector, moved]))
-            now = now.added(vector)
+            now = now.with_documents(vector)
             # Drawn sets were few in the search: the ranker itself has the last word
             scores = now.scores(self.ranker) if self._samples else after
             found.append(scores)
@@ -246,13 +246,13 @@ class Attack:
         # The gradient needs PyTorch
         from shuffleproof.core.rankers.neural.attack import directions  # noqa: PLC0415
 
-        whole, network = before.added(vector), self._network
+        whole, network = before.with_documents(vector), self._network
         lists = whole.whole
         if isinstance(self.ranker, SubsetRanker) and len(before) >= self.ranker.options.size:
             size, draws = self.ranker.options.size, np.random.default_rng(len(before))
             others, _ = sets_of(len(before), size - 1, None if size <= 3 else 1, draws)
             lists = whole.lists_of(np.column_stack([others, np.full(len(others), len(before))]))
         # The loss of a list is that of the document's share
-        away = directions(network, JudgedLists(whole.labelled(place), lists))[-1]
+        away = directions(network, JudgedLists(whole.with_label(place), lists))[-1]
         low, high = self.pool.min(axis=0), self.pool.max(axis=0)
         return np.clip(vector + step * (high - low) * away, low, high).astype(np.float32)

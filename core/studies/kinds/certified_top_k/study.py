@@ -18,7 +18,7 @@ from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.experiment.precomputed_scores import refuse
 from shuffleproof.core.experiment.ranker_sets import expand
-from shuffleproof.core.metrics.certified import ROUNDING, AllSets, Bounds, stays
+from shuffleproof.core.metrics.injection import ROUNDING, AllSets, Bounds, stays
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.progress import Progress
@@ -48,7 +48,7 @@ MEASURES = ("certified", "attacked", MEASURE)
 """Values per list: shares of the top k that are certified to stay and that the attack pushed out
 (not a number where every document must stay), and the measure of the unchanged list."""
 
-Top = Int64[np.ndarray, " top"]
+TopPlaces = Int64[np.ndarray, " top"]
 
 
 @dataclass(frozen=True)
@@ -268,23 +268,25 @@ class Examination:
         means = self.sets[at] if self.sets else scores
         return self._certified(means, top, added), float(left.mean())
 
-    def _certified(self, scores: Float64[np.ndarray, " docs"], top: Top, added: int) -> float:
+    def _certified(self, scores: Float64[np.ndarray, " docs"], top: TopPlaces, added: int) -> float:
         """Certified share of the top; not a number for set rankers on whole lists."""
         if isinstance(self.ranker, SubsetRanker):
             options = self.ranker.options
             bounds = (
                 Bounds.exact(scores, options.size)
                 if options.is_exact or len(scores) <= options.size
-                else Bounds.drawn(scores, options.size, self.plan.rounds)
+                else Bounds.of_sample(scores, options.size, self.plan.rounds)
             )
-            return float(np.mean([bounds.certified(d, added, self.plan.K) for d in top]))
+            return float(np.mean([bounds.is_certified(d, added, self.plan.K) for d in top]))
         if not is_alone(self.ranker):
             return np.nan
         # The order of the others does not change: the added documents only take places
         reached = (scores[None] >= scores[top, None]).sum(axis=1)
         return float((reached + added <= self.plan.K).mean())
 
-    def _attack(self, scores: Float64[np.ndarray, " docs"], top: Top, at: int) -> list[np.ndarray]:
+    def _attack(
+        self, scores: Float64[np.ndarray, " docs"], top: TopPlaces, at: int
+    ) -> list[np.ndarray]:
         """Scores of one list with harmful documents, as many as are ever added."""
         start = ListOfOne.of(self.base, at)
         attack = Attack(self.ranker, self.base.dataset.features, self.plan.K, self.plan.tries)
@@ -292,11 +294,11 @@ class Examination:
         return attack.scores(start, scores, top, self.plan.inject[-1], draws)
 
 
-def _top(scores: Float64[np.ndarray, " docs"], k: int) -> Top:
+def _top(scores: Float64[np.ndarray, " docs"], k: int) -> TopPlaces:
     return np.argsort(-scores, kind="stable")[:k]
 
 
-def _staying(changed: AllSets, top: Top, kept: int) -> tuple[float, float]:
+def _staying(changed: AllSets, top: TopPlaces, kept: int) -> tuple[float, float]:
     """Share of the top that stays whichever one other document is removed, and is duplicated."""
     without, twice = changed.without(), changed.duplicated()
     # The copy has the score of its original
