@@ -15,7 +15,7 @@ Scores = Float64[np.ndarray, " docs"]
 Shares = Float64[np.ndarray, "sets size"]
 Members = Int64[np.ndarray, "sets size"]
 
-ROUNDING = 1e-5
+ROUNDING = 1e-4
 """Margin of an exact score: float32 scores of a set change by less in another batch."""
 
 CONFIDENCE = 0.95
