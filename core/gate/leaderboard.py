@@ -16,6 +16,7 @@ from shuffleproof.core.studies.paired_differences import mean_differences
 LEVEL = 0.05
 """Largest p of two rankers that do not share a rank, adjusted by Holm."""
 
+Queries = Float64[np.ndarray, " queries"]
 Members = dict[str, tuple[str, CardFile, str]]
 """Place, card and name of each ranker, by its digest."""
 
@@ -41,10 +42,8 @@ def standings(folder: Path) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def means_by_query(folder: Path) -> pd.DataFrame:
-    """Mean of each ranker over all perturbations, each at its highest level, a column a query.
-
-    Queries without a value are left out.
+def means_by_query(folder: Path) -> tuple[dict[str, Queries], tuple[str, ...]]:
+    """Mean of each ranker over all perturbations, each at its highest level, and the queries.
 
     Raises:
         DataError: as `standings`, or cards that cannot be compared with each other.
@@ -54,13 +53,12 @@ def means_by_query(folder: Path) -> pd.DataFrame:
         finding = f"its cards have {len(groups)} kinds of lists, measures or perturbations"
         raise DataError(str(folder), finding, "Give a folder with cards of one kind.")
     ((key, members),) = groups.items()
-    queries = next(iter(members.values()))[1].queries
+    names = number_names(RankerName.of(name).display for _, _, name in members.values())
     means = [
         np.mean([*_at_highest(*member, str(key[1])).values()], axis=0)
         for member in members.values()
     ]
-    names = number_names(RankerName.of(name).display for _, _, name in members.values())
-    return pd.DataFrame(means, pd.Index(names, name="system"), queries).dropna(axis=1, how="all")
+    return dict(zip(names, means, strict=True)), next(iter(members.values()))[1].queries
 
 
 def _groups(folder: Path) -> dict[tuple[object, ...], Members]:
@@ -119,9 +117,7 @@ def _ranked(key: tuple[object, ...], members: Members) -> pd.DataFrame:
     return frame.sort_values("perturbed", ascending=False, ignore_index=True)
 
 
-def _at_highest(
-    place: str, card: CardFile, name: str, measure: str
-) -> dict[str, Float64[np.ndarray, " queries"]]:
+def _at_highest(place: str, card: CardFile, name: str, measure: str) -> dict[str, Queries]:
     """Values of a ranker under each perturbation at its highest level."""
     return {
         family: _values(place, card, (name, measure, family, level))
@@ -129,7 +125,7 @@ def _at_highest(
     }
 
 
-def _values(place: str, card: CardFile, condition: Condition) -> Float64[np.ndarray, " queries"]:
+def _values(place: str, card: CardFile, condition: Condition) -> Queries:
     """Values of a condition.
 
     Raises:
