@@ -9,8 +9,8 @@ of one of them is tried; each kernel measures every list once.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from functools import cache
 from itertools import combinations, product
@@ -75,38 +75,40 @@ HABITS: Mapping[str, Sequence[tuple[str, Mapping[str, str]]]] = {
 }
 """Starts of a bundle, where its program has habits besides those of its measures."""
 
-AROUND = {"topics": "judged", "kept": "all", "grades": "as judged", "over": "queries"}
-"""Choices of an evaluation around the measure, as Shuffleproof has them."""
-
 Choices: TypeAlias = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class JudgedRun:
-    """One run, or one fold of it.
+class Around(NamedTuple):
+    """Choices of an evaluation around the measure; the defaults are those of Shuffleproof."""
 
-    Attributes:
-        dataset: judged documents.
-        lists: retrieved documents of each query, in the order of the file.
-        scores: one per candidate.
-    """
+    topics: str = "judged"
+    kept: Any = "all"
+    grades: Any = "as judged"
+    over: str = "queries"
+
+
+class JudgedRun(NamedTuple):
+    """One run, or one fold of it: judged documents, and the retrieved ones in the file's order."""
 
     dataset: RankingDataset
     lists: CandidateLists
     scores: Float64[np.ndarray, " candidates"]
 
 
-@dataclass(frozen=True)
-class PublishedCell:
+class PublishedCell(NamedTuple):
     """A published number.
 
     Attributes:
         text: the number as printed.
         measure: text of its measure, whose conventions stay; empty: not known.
+        value: the number.
+        digits: digits after the point.
     """
 
     text: str
-    measure: str = ""
+    measure: str
+    value: float
+    digits: int
 
     @classmethod
     def of(cls, text: str, measure: str = "") -> "PublishedCell":
@@ -120,7 +122,7 @@ class PublishedCell:
         ('NDCG@10', 'rounded', 'truncated', '')
         """
         try:
-            number(text)
+            value = number(text)
         except ValueError:
             wanted = "a decimal number with the digits as printed, like .2294"
             raise ParameterError("--value", text, wanted) from None
@@ -128,17 +130,8 @@ class PublishedCell:
             # A table that prints nDCG or ndcg_cut says nothing about its gain
             plain = str(Measure.parse(measure).under(gain=Measure("NDCG").gain))
             measure = measure if "(" in measure else plain
-        return cls(text, measure)
-
-    @property
-    def value(self) -> float:
-        """The number."""
-        return number(self.text)
-
-    @property
-    def digits(self) -> int:
-        """Digits after the point."""
-        return max(-int(Decimal(self.text.strip()).as_tuple().exponent), 0)
+        digits = -int(Decimal(text.strip()).as_tuple().exponent)
+        return cls(text, measure, value, max(digits, 0))
 
     @property
     def heading(self) -> str:
@@ -186,7 +179,7 @@ class Convention(NamedTuple):
     changes: tuple[str, ...]
     cost: float
     measures: tuple[Measure, ...]
-    around: Choices
+    around: Around
     means: tuple[float, ...] = ()
     digits: tuple[str, ...] = ()
     same: tuple[str, ...] = ()
@@ -202,8 +195,7 @@ class Convention(NamedTuple):
         return ", ".join((self.tool, *self.changes))
 
 
-@dataclass(frozen=True)
-class Search:
+class Search(NamedTuple):
     """Outcome of a search.
 
     Attributes:
@@ -240,8 +232,8 @@ def search(cells: Sequence[PublishedCell], folds: Sequence[JudgedRun], *, of_let
     ('trec_eval', 'NDCG(gain=linear)@10')
     """
     tried = _conventions(cells, folds, of_letor=of_letor)
-    means = Means(folds, tried)
-    rows = _distinct([means.of(one, cells) for one in sorted(tried, key=attrgetter("cost"))])
+    tried.sort(key=attrgetter("cost"))
+    rows = _distinct(_with_means(cells, folds, tried))
     units = np.array([10.0**cell.digits for cell in cells])
     published = np.array([cell.value for cell in cells])
     away = (np.array([row.means for row in rows]) - published) * units
@@ -266,7 +258,7 @@ def _chance(away: Float64[np.ndarray, "conventions cells"]) -> float:
     return min(shares)
 
 
-def _distinct(conventions: Sequence[Convention]) -> list[Convention]:
+def _distinct(conventions: Iterable[Convention]) -> list[Convention]:
     """First convention of every set of means, with the names of other tools of the same means."""
     groups: dict[tuple[float, ...], list[Convention]] = defaultdict(list)
     for one in conventions:
@@ -285,27 +277,24 @@ def _conventions(
     """Every convention of few changes, once; tools with the same conventions are all named."""
     every, found, seen = _choices(folds), list[Convention](), set[Any]()
     highest = max(float(fold.dataset.labels.max(initial=0)) for fold in folds)
-    for texts, cost in _measures(cells):
-        alternatives = _alternatives([Measure.parse(text) for text in texts], every)
-        first, most = Measure.parse(texts[0]), MOST
+    for texts, depth in _measures(cells):
+        measures = [Measure.parse(text) for text in texts]
+        alternatives, most = _alternatives(measures, every), 0 if depth else MOST
         if not cells[0].measure:
-            most = int(first.name in OFTEN)
-            if first.name == "ERR" and highest > LARGEST_GRADE:
+            most = int(measures[0].name in OFTEN)
+            if measures[0].name == "ERR" and highest > LARGEST_GRADE:
                 continue
-            if first.is_function:  # expected values over ties are slow
+            if measures[0].is_function:  # expected values over ties are slow
                 alternatives["ties"] = alternatives["ties"][1:]
         starts = _starts(alternatives, of_letor=of_letor)
-        for tool, changed, choices in _changed(starts, alternatives, 0 if cost else most):
-            own = tuple((name, choices[name]) for name in choices if name not in AROUND)
-            measures = tuple(_parsed(text, own) for text in texts)
-            around = {name: choices.get(name, usual) for name, usual in AROUND.items()}
-            key = (measures, *around.values())
+        for tool, changed, choices in _changed(starts, alternatives, most):
+            around = Around(**{name: choices.pop(name) for name in Around._fields & choices.keys()})
+            conventions = tuple(choices.items())
+            key = tuple(_parsed(text, conventions) for text in texts), around
             if not changed or key not in seen:
-                pairs = zip(texts, cells, strict=True)
-                others = [text for text, cell in pairs if cost and text != cell.measure]
-                depths = [Measure.parse(text).without_conventions for text in others]
-                changes = (*depths, *(_in_words(name, choices[name]) for name in changed))
-                found.append(Convention(tool, changes, cost + len(changed), measures, around))
+                changes = (*depth, *(_in_words(name, value) for name, value in changed.items()))
+                cost = len(changed) + ANOTHER_DEPTH * len(depth)
+                found.append(Convention(tool, changes, cost, *key))
             seen.add(key)
     return found
 
@@ -315,21 +304,24 @@ def _parsed(text: str, conventions: tuple[tuple[str, Any], ...]) -> Measure:
     return Measure.parse(text, dict(conventions))
 
 
-def _measures(cells: Sequence[PublishedCell]) -> Iterator[tuple[tuple[str, ...], float]]:
-    """Texts of the cells' measures, with their cost: the published ones, then other cut-offs."""
+def _measures(
+    cells: Sequence[PublishedCell],
+) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Texts of the cells' measures: the published ones, then one at another cut-off, and which."""
     stated = tuple(cell.measure for cell in cells)
     if not stated[0]:
         for name, entry in MEASURES.items():
-            yield (name,), 0.0
-            for depth in DEPTHS if entry.cut else ():
-                yield (f"{name}@{depth}",), 0.0
+            for depth in ("", *(f"@{depth}" for depth in DEPTHS)) if entry.cut else ("",):
+                yield (f"{name}{depth}",), ()
         return
-    yield stated, 0.0
+    yield stated, ()
     for place, text in enumerate(stated):
         measure, name = Measure.parse(text), re.sub(r"\s*@.*", "", text)
         near = {measure.cutoff - 1, measure.cutoff + 1} if measure.cutoff else set()
         for depth in sorted({*DEPTHS, *near} - {measure.cutoff, 0}) if measure.entry.cut else ():
-            yield (*stated[:place], f"{name}@{depth}", *stated[place + 1 :]), ANOTHER_DEPTH
+            other = f"{name}@{depth}"
+            heading = Measure.parse(other).without_conventions
+            yield (*stated[:place], other, *stated[place + 1 :]), (heading,)
 
 
 def _starts(
@@ -337,7 +329,8 @@ def _starts(
 ) -> list[tuple[str, Choices]]:
     """Choices of every tool by its name, the usual tools of such files first."""
     first = ("letor4", "letor3") if of_letor else (outside_runs.CONVENTIONS,)
-    usual = {field.name: field.default for field in parameters(Measure)} | AROUND
+    usual = {field.name: field.default for field in parameters(Measure)}
+    usual |= Around()._asdict()
     starts = []
     for bundle in dict.fromkeys((*first, DEFAULTS, *BUNDLES)):
         conventions = BUNDLES[bundle].conventions if bundle in BUNDLES else {}
@@ -353,13 +346,14 @@ def _starts(
 
 def _changed(
     starts: Sequence[tuple[str, Choices]], alternatives: Mapping[str, Sequence[Any]], most: int
-) -> Iterator[tuple[str, tuple[str, ...], Choices]]:
-    """Tool, names of changed choices and all choices, fewest changes first."""
+) -> Iterator[tuple[str, Choices, Choices]]:
+    """Tool, changed choices and all choices, fewest changes first."""
     for changes in range(most + 1):
-        for (tool, start), changed in product(starts, combinations(alternatives, changes)):
-            others = [[one for one in alternatives[name] if one != start[name]] for name in changed]
+        for (tool, start), names in product(starts, combinations(alternatives, changes)):
+            others = [[one for one in alternatives[name] if one != start[name]] for name in names]
             for values in product(*others):
-                yield tool, changed, start | dict(zip(changed, values, strict=True))
+                changed = dict(zip(names, values, strict=True))
+                yield tool, changed, start | changed
 
 
 def _in_words(name: str, value: Any) -> str:
@@ -376,7 +370,7 @@ def _in_words(name: str, value: Any) -> str:
         return f"grades from {lowest} on are 1" if binary else f"grades below {lowest} are 0"
     words = {"judged": "missing topics count 0", "answered": "missing topics left out"}
     words |= {"queries": "mean of queries", "folds": "mean of folds"}
-    return words[value] if name in AROUND else f"{name}={value}"
+    return words[value] if name in Around._fields else f"{name}={value}"
 
 
 def _choices(folds: Sequence[JudgedRun]) -> dict[str, tuple[Any, ...]]:
@@ -387,7 +381,10 @@ def _choices(folds: Sequence[JudgedRun]) -> dict[str, tuple[Any, ...]]:
         field.name: tuple(field.choices) for field in parameters(Measure) if field.choices
     }
     choices["empty"] = ("zero", "one", "skip")  # NaN is no published number
-    if not all(_has_ids(fold.dataset) for fold in folds):
+    try:
+        for fold in folds:
+            document_order(fold.dataset)
+    except DataError:  # no ids, by which trec_eval orders ties
         choices["ties"] = ("averaged", "row")
     if highest > LARGEST_SUM:
         choices["gain"] = ("linear",)
@@ -408,7 +405,7 @@ def _choices(folds: Sequence[JudgedRun]) -> dict[str, tuple[Any, ...]]:
         choices["topics"] = ("judged", "answered")
     binary, floors = ([(level, one) for level in levels] for one in (True, False))
     if highest > 1:
-        choices["grades"] = (AROUND["grades"], *binary, *floors[1:])
+        choices["grades"] = (Around().grades, *binary, *floors[1:])
     if len(folds) > 1:
         choices["over"] = ("queries", "folds")
     return choices
@@ -418,14 +415,14 @@ def _alternatives(
     measures: Sequence[Measure], choices: Mapping[str, tuple[Any, ...]]
 ) -> dict[str, tuple[Any, ...]]:
     """Choices that measures have, with those around them."""
-    own = {name for measure in measures for name in measure.entry.conventions} | {*AROUND}
+    own = {name for measure in measures for name in measure.entry.conventions} | {*Around._fields}
     if all("relevant" in measure.entry.conventions for measure in measures):
         own -= {"grades"}  # the threshold says it already
     cutoffs = [measure.cutoff for measure in measures if measure.cutoff]
     depths = {depth for depth in (*KEPT, *cutoffs) if depth >= max(cutoffs, default=1)}
     kept = (cut for cut in choices["kept"] if cut[0] in depths)
     found = {name: values for name, values in choices.items() if name in own}
-    return found | {"kept": (AROUND["kept"], *kept)}
+    return found | {"kept": (Around().kept, *kept)}
 
 
 def _tied_at(run: JudgedRun) -> set[int]:
@@ -436,79 +433,67 @@ def _tied_at(run: JudgedRun) -> set[int]:
     return set(ragged.places_of(offsets)[parted].tolist())  # 0 where a list ends: nothing is cut
 
 
-def _has_ids(dataset: RankingDataset) -> bool:
-    try:
-        document_order(dataset)
-    except DataError:
-        return False
-    return True
+def _with_means(
+    cells: Sequence[PublishedCell], folds: Sequence[JudgedRun], tried: Sequence[Convention]
+) -> Iterator[Convention]:
+    """The conventions with their means.
 
-
-class Means:
-    """Means of conventions; every kernel measures a list once.
-
-    Values are computed without `ties` and `empty`: ties are in the scores, and the value of a query
-    without relevant documents is filled in.
+    Values have neither `ties` nor `empty`: ties are in the scores, and the value of a query without
+    relevant documents is filled in.
     """
+    values = _values(folds, tried)
+    answered = [fold.lists.lengths > 0 for fold in folds]
 
-    def __init__(self, folds: Sequence[JudgedRun], conventions: Sequence[Convention]) -> None:
-        self._answered = [fold.lists.lengths > 0 for fold in folds]
-        self._values: dict[Any, list[Float32[np.ndarray, " queries"]]] = {}
-        needed: dict[Any, dict[Measure, None]] = defaultdict(dict)
-        for one in conventions:
-            for measure in one.measures:
-                place, kernel = _kernel(measure, one.around)
-                needed[place][kernel] = None
-        orders = [
-            {ties: _ordered(fold, ties) for ties in {"row"} | {ties for ties, *_ in needed}}
-            for fold in folds
-        ]
-        for place, kernels in needed.items():
-            pairs = zip(folds, orders, strict=True)
-            of_folds = [_evaluate([*kernels], fold, by, *place) for fold, by in pairs]
-            for at, kernel in enumerate(kernels):
-                self._values[place, kernel] = [values[at] for values in of_folds]
-        self._means: dict[Any, float] = {}
+    @cache
+    def mean(measure: Measure, around: Around) -> float:
+        filled = values[_kernel(measure, around)]
+        if "empty" in measure.entry.conventions:
+            filled = [convert_empty(one, np.isnan(one), measure.empty) for one in filled]
+        if around.topics == "answered":
+            filled = [one[own] for one, own in zip(filled, answered, strict=True)]
+        pooled = filled if around.over == "folds" else [np.concatenate(filled)]
+        return float(np.mean([mean_of(measure, values) for values in pooled]))
 
-    def of(self, convention: Convention, cells: Sequence[PublishedCell]) -> Convention:
-        """The convention with its means."""
-        means = [self._mean(measure, convention.around) for measure in convention.measures]
-        pairs = list(zip(means, cells, strict=True))
+    for one in tried:
+        pairs = zip((mean(measure, one.around) for measure in one.measures), cells, strict=True)
         # A number above 1 of a mean below it is in percent
         scaled = [mean * (100 if cell.value > 1 >= abs(mean) else 1) for mean, cell in pairs]
-        digits = [cell.matches(mean) for mean, cell in zip(scaled, cells, strict=True)]
-        return convention._replace(means=tuple(scaled), digits=tuple(digits))
-
-    def _mean(self, measure: Measure, around: Choices) -> float:
-        key = (measure, *around.values())
-        if key not in self._means:
-            filled = self._values[_kernel(measure, around)]
-            if "empty" in measure.entry.conventions:
-                filled = [convert_empty(one, np.isnan(one), measure.empty) for one in filled]
-            if around["topics"] == "answered":
-                filled = [one[own] for one, own in zip(filled, self._answered, strict=True)]
-            pooled = filled if around["over"] == "folds" else [np.concatenate(filled)]
-            self._means[key] = float(np.mean([mean_of(measure, values) for values in pooled]))
-        return self._means[key]
+        digits = (cell.matches(mean) for mean, cell in zip(scaled, cells, strict=True))
+        yield one._replace(means=tuple(scaled), digits=tuple(digits))
 
 
-def _kernel(measure: Measure, around: Choices) -> tuple[Any, Measure]:
-    """Place of a measure's values, and the measure that has them."""
-    return (measure.ties, around["kept"], around["grades"]), _plain(measure)
+def _values(
+    folds: Sequence[JudgedRun], tried: Sequence[Convention]
+) -> dict[Any, list[Float32[np.ndarray, " queries"]]]:
+    """Values of every kernel for every fold; each measures a list once."""
+    measures: dict[Any, dict[Measure, None]] = defaultdict(dict)
+    for place, measure in dict.fromkeys(
+        _kernel(m, one.around) for one in tried for m in one.measures
+    ):
+        measures[place][measure] = None
+    found = defaultdict(list)
+    for fold in folds:
+        by_id = any(ties == "trec" for ties, *_ in measures)
+        ids = document_order(fold.dataset).places[fold.lists.rows] if by_id else None
+        orders = {
+            "averaged": as_ranked(fold.lists, fold.scores),
+            "row": in_order(fold.lists, fold.scores, np.arange(len(fold.scores))),
+        }
+        if ids is not None:
+            orders["trec"] = in_order(fold.lists, fold.scores, ids)
+        for place, of_place in measures.items():
+            for measure, values in zip(
+                of_place, _evaluate([*of_place], fold, orders, *place), strict=True
+            ):
+                found[place, measure].append(values)
+    return found
 
 
 @cache
-def _plain(measure: Measure) -> Measure:
-    return measure.under(ties="averaged", empty="skip")
-
-
-def _ordered(run: JudgedRun, ties: str) -> Float32[np.ndarray, " candidates"]:
-    """Scores that order ties; equal ones are left only if ties are averaged."""
-    if ties == "averaged":
-        return as_ranked(run.lists, run.scores)
-    lines = np.arange(len(run.scores))
-    order = lines if ties == "row" else document_order(run.dataset).places[run.lists.rows]
-    return in_order(run.lists, run.scores, order)
+def _kernel(measure: Measure, around: Around) -> tuple[Any, Measure]:
+    """Place of a measure's values, and the measure that has them."""
+    place = measure.ties, around.kept, around.grades
+    return place, measure.under(ties="averaged", empty="skip")
 
 
 def _evaluate(  # noqa: PLR0913, PLR0917 (a place, as `_kernel` has it)
@@ -521,14 +506,14 @@ def _evaluate(  # noqa: PLR0913, PLR0917 (a place, as `_kernel` has it)
 ) -> Float32[np.ndarray, "measures queries"]:
     """Values of every query; `orders` are the scores by treatment of ties."""
     dataset, lists, scores = run.dataset, run.lists, orders[ties]
-    if kept != AROUND["kept"]:
+    if kept != Around().kept:
         depth, order = kept
         by = orders["row" if order == "line" else ties]
         falling = ragged.order_within(lists.offsets, -by)  # averaged ties are cut by line
         inside = np.sort(falling[ragged.places_of(lists.offsets) < depth])
         offsets = ragged.offsets_of(np.minimum(lists.lengths, depth))
         lists, scores = CandidateLists.unranked(offsets, lists.rows[inside]), scores[inside]
-    if grades != AROUND["grades"]:
+    if grades != Around().grades:
         lowest, binary = grades
         labels = dataset.labels
         high = np.float32(1) if binary else labels

@@ -173,7 +173,7 @@ def _row(cells: Sequence[PublishedCell], row: Convention) -> dict[str, Any]:
         "same": list(row.same),
         **{
             name: choice if isinstance(choice, str) else " ".join(map(str, choice))
-            for name, choice in row.around.items()
+            for name, choice in row.around._asdict().items()
         },
     }
 
