@@ -329,17 +329,14 @@ def _starts(
 ) -> list[tuple[str, Choices]]:
     """Choices of every tool by its name, the usual tools of such files first."""
     first = ("letor4", "letor3") if of_letor else (outside_runs.CONVENTIONS,)
-    usual = {field.name: field.default for field in parameters(Measure)}
-    usual |= Around()._asdict()
+    usual = {field.name: field.default for field in parameters(Measure)} | Around()._asdict()
     starts = []
     for bundle in dict.fromkeys((*first, DEFAULTS, *BUNDLES)):
         conventions = BUNDLES[bundle].conventions if bundle in BUNDLES else {}
         for name, habits in HABITS.get(bundle, ((bundle, {}),)):
             wanted = {**usual, **conventions, **habits}
-            choices = {
-                dimension: wanted[dimension] if wanted[dimension] in values else values[0]
-                for dimension, values in alternatives.items()
-            }
+            pairs = ((choice, wanted[choice], values) for choice, values in alternatives.items())
+            choices = {choice: own if own in values else values[0] for choice, own, values in pairs}
             starts.append((name, choices))
     return starts
 
@@ -388,11 +385,8 @@ def _choices(folds: Sequence[JudgedRun]) -> dict[str, tuple[Any, ...]]:
         choices["ties"] = ("averaged", "row")
     if highest > LARGEST_SUM:
         choices["gain"] = ("linear",)
-    choices |= {
-        "relevant": levels,
-        "top_grade": tuple(sorted({highest, max(highest, Measure("ERR").top_grade)})),
-        "p": PERSISTENCES,
-    }
+    choices["relevant"], choices["p"] = levels, PERSISTENCES
+    choices["top_grade"] = tuple(sorted({highest, max(highest, Measure("ERR").top_grade)}))
     lengths = np.concatenate([fold.lists.lengths for fold in folds])
     tied = {depth for fold in folds for depth in _tied_at(fold)}
     choices["kept"] = tuple(
@@ -467,25 +461,21 @@ def _values(
 ) -> dict[Any, list[Float32[np.ndarray, " queries"]]]:
     """Values of every kernel for every fold; each measures a list once."""
     measures: dict[Any, dict[Measure, None]] = defaultdict(dict)
-    for place, measure in dict.fromkeys(
-        _kernel(m, one.around) for one in tried for m in one.measures
-    ):
-        measures[place][measure] = None
+    for one in tried:
+        for place, measure in (_kernel(measure, one.around) for measure in one.measures):
+            measures[place][measure] = None
     found = defaultdict(list)
-    for fold in folds:
-        by_id = any(ties == "trec" for ties, *_ in measures)
-        ids = document_order(fold.dataset).places[fold.lists.rows] if by_id else None
+    for dataset, lists, scores in folds:
         orders = {
-            "averaged": as_ranked(fold.lists, fold.scores),
-            "row": in_order(fold.lists, fold.scores, np.arange(len(fold.scores))),
+            "averaged": as_ranked(lists, scores),
+            "row": in_order(lists, scores, np.arange(len(scores))),
         }
-        if ids is not None:
-            orders["trec"] = in_order(fold.lists, fold.scores, ids)
+        if any(ties == "trec" for ties, *_ in measures):
+            orders["trec"] = in_order(lists, scores, document_order(dataset).places[lists.rows])
         for place, of_place in measures.items():
-            for measure, values in zip(
-                of_place, _evaluate([*of_place], fold, orders, *place), strict=True
-            ):
-                found[place, measure].append(values)
+            values = _evaluate([*of_place], dataset, lists, orders, *place)
+            for at, measure in enumerate(of_place):
+                found[place, measure].append(values[at])
     return found
 
 
@@ -498,14 +488,15 @@ def _kernel(measure: Measure, around: Around) -> tuple[Any, Measure]:
 
 def _evaluate(  # noqa: PLR0913, PLR0917 (a place, as `_kernel` has it)
     measures: Sequence[Measure],
-    run: JudgedRun,
+    dataset: RankingDataset,
+    lists: CandidateLists,
     orders: Mapping[str, Float32[np.ndarray, " candidates"]],
     ties: str,
     kept: Any,
     grades: Any,
 ) -> Float32[np.ndarray, "measures queries"]:
     """Values of every query; `orders` are the scores by treatment of ties."""
-    dataset, lists, scores = run.dataset, run.lists, orders[ties]
+    scores = orders[ties]
     if kept != Around().kept:
         depth, order = kept
         by = orders["row" if order == "line" else ties]

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from shuffleproof.core.data import trec
 from shuffleproof.core.data.layout import group_file
 from shuffleproof.core.data.letor.read import LetorTable
@@ -29,15 +31,8 @@ from shuffleproof.core.studies.published import (
     search,
 )
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.tables import Column
+from shuffleproof.core.studies.tables import Column, Table, keys
 from shuffleproof.core.words import counted, listed, number, percent
-
-COLUMNS = (
-    Column("name", "Convention"),
-    Column("value", "Mean", ".6f"),
-    Column("digits", "Match", help="The mean rounds to the published digits, or is cut to them."),
-    Column("convention", "Measure"),
-)
 
 LETOR_ROW = re.compile(r"\s*\S+\s+\w+:")
 """Start of a row: its label, then a query or a feature."""
@@ -79,14 +74,18 @@ def folds_of(runs: Sequence[Path], qrels: Sequence[Path]) -> tuple[list[JudgedRu
     if len(qrels) not in {1, len(runs)}:
         files = f"{counted(len(qrels), 'file')} of judgments"
         raise UsageError(f"{files} for {counted(len(runs), 'run')}: name one, or one for each run")
-    of_letor = [_is_letor(path) for path in qrels]
-    if len(set(of_letor)) > 1:
+    kinds, shared = {_is_letor(path) for path in qrels}, len(qrels) < len(runs)
+    if len(kinds) > 1:
         raise UsageError("some judgments are LETOR files, others are not: name files of one form")
-    judgments = qrels if len(qrels) == len(runs) else [qrels[0]] * len(runs)
-    read = _letor_fold if of_letor[0] else _trec_fold
-    shared = len(qrels) < len(runs)
-    pairs = zip(runs, judgments, strict=True)
-    return [read(run, judged, shared=shared) for run, judged in pairs], of_letor[0]
+    if not kinds.pop():
+        judgments = [*qrels] * len(runs) if shared else qrels
+        pairs = zip(runs, judgments, strict=True)
+        return [_trec_fold(run, judged, shared=shared) for run, judged in pairs], False
+    if shared:
+        raise UsageError(
+            "one LETOR file for the scores of several folds: name one for each (--qrels)"
+        )
+    return [_letor_fold(run, judged) for run, judged in zip(runs, qrels, strict=True)], True
 
 
 def _is_letor(path: Path) -> bool:
@@ -96,11 +95,7 @@ def _is_letor(path: Path) -> bool:
     return LETOR_ROW.match(line) is not None
 
 
-def _letor_fold(run: Path, judged: Path, *, shared: bool) -> JudgedRun:
-    if shared:
-        raise UsageError(
-            "one LETOR file for the scores of several folds: name one for each (--qrels)"
-        )
+def _letor_fold(run: Path, judged: Path) -> JudgedRun:
     table = LetorTable(MissingCells.ZERO)
     for _ in table.adding(judged, groups=group_file(judged)):
         pass
@@ -138,14 +133,7 @@ def answer_of(
 def answer_of_stored(
     result: StudyResult, study: Path, run: str, value: str, measure: str
 ) -> dict[str, Any]:
-    """Answer for a run of a stored comparison.
-
-    Args:
-        result: the comparison.
-        study: its folder.
-        run: label of the run.
-        value: published number.
-        measure: its measure; empty: not known.
+    """Answer for a run of a stored comparison in the folder `study`; an empty measure is not known.
 
     Raises:
         DataError: the comparison was stored without its documents.
@@ -230,20 +218,17 @@ def notes(cells: Sequence[PublishedCell], found: Search) -> list[str]:
     return sentences
 
 
-def table_of(
-    cells: Sequence[PublishedCell], rows: Sequence[Mapping[str, Any]]
-) -> list[dict[str, str]]:
-    """Rows as the terminal and the page show them."""
-    names = [cell.heading or "value" for cell in cells]
-    return [
-        {
-            "convention": row["name"],
-            **{
-                name: number(value, f".{cell.digits + 2}f")
-                for name, value, cell in zip(names, row["values"], cells, strict=True)
-            },
-            "match": row["digits"],
-            "measure": row["convention"],
-        }
-        for row in rows
+def table_of(cells: Sequence[PublishedCell], rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Table of an answer's rows, with a column for each published number."""
+    means = [
+        Column(f"value {at}", cell.heading or "Mean", f".{cell.digits + 2}f")
+        for at, cell in enumerate(cells)
     ]
+    columns = (
+        Column("name", "Convention"), *means,
+        Column("digits", "Match", help="The mean rounds to the published digits, or is cut."),
+        Column("convention", "Measure"),
+    )  # fmt: skip
+    values = [(row["name"], *row["values"], row["digits"], row["convention"]) for row in rows]
+    frame = pd.DataFrame(values, columns=keys(columns))
+    return Table(frame, columns, "Conventions by their distance")
