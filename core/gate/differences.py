@@ -104,10 +104,9 @@ def of_benchmark(result: StudyResult, measure: str) -> Leaderboard:
 def of_scores(board: Scores, seed: int = 0) -> Leaderboard:
     """Examine scores on tasks; `seed` is that of the resamples."""
     means = np.nanmean(board.values, axis=1)
-    number = counted(len(board.tasks), board.unit)
     if len(board.tasks) < LEAST_QUERIES:
-        rows = _rows(board.systems, means, None)
-        separation = f"{number} are too few to separate systems."
+        rows = _rows(board.systems, means, np.zeros((1, len(means))))  # every rank is possible
+        separation = f"{counted(len(board.tasks), board.unit)} are too few to separate systems."
     else:
         rows = _rows(board.systems, means, resampled_means(board.values, seed))
         separation = _separation(rows)
@@ -121,7 +120,7 @@ def of_scores(board: Scores, seed: int = 0) -> Leaderboard:
         left_out += f" ({listed(named)})" if len(named) <= LISTED else ""
         without = f"Without {left_out}, {removal['winner']} wins by mean."
     missing, by_ways = _missing(board)
-    sentences = (separation, _by_rules(winners), without, by_ways)
+    sentences = [separation, _by_rules(winners), without, by_ways]
     return Leaderboard(rows, winners, removal, missing, sentences=(*filter(None, sentences),))
 
 
@@ -147,18 +146,16 @@ def resampled_means(
 def _rows(
     systems: tuple[str, ...],
     values: Float64[np.ndarray, " systems"],
-    resampled: Float64[np.ndarray, "resamples systems"] | None,
+    resampled: Float64[np.ndarray, "resamples systems"],
 ) -> pd.DataFrame:
-    """Rows of the leaderboard, the best first; without resamples every rank is possible."""
+    """Rows of the leaderboard, the best first."""
     order = scores.by_falling_score(values)
-    lowest, highest = np.ones(len(values), int), np.full(len(values), len(values))
-    groups, leader = [1] * len(order), order[0]
-    if resampled is not None:
-        lowest, highest = rank_bounds(resampled)
-        for place, at in enumerate(order[1:], 1):
-            groups[place] = groups[place - 1]
-            if (resampled[:, leader] > resampled[:, at]).mean() > LEVEL:
-                groups[place], leader = groups[place] + 1, at
+    lowest, highest = rank_bounds(resampled)
+    groups, leader = [1], order[0]
+    for at in order[1:]:
+        is_separated = bool((resampled[:, leader] > resampled[:, at]).mean() > LEVEL)
+        groups.append(groups[-1] + is_separated)
+        leader = at if is_separated else leader
     rank = rankdata(-values, method="min").astype(int)
     frame = pd.DataFrame({
         "system": [systems[at] for at in order], "score": values[order], "rank": rank[order],
@@ -186,10 +183,9 @@ def rank_bounds(
             rankdata(-resampled, method=method, axis=1).astype(np.int64)
             for method in ("min", "max")
         )
-    count = len(resampled)
-    cut = int((1 - LEVEL) * count)
+    cut = int((1 - LEVEL) * len(resampled))
     low = np.partition(first, cut, axis=0)[cut]
-    return low, np.partition(last, count - 1 - cut, axis=0)[count - 1 - cut]
+    return low, np.partition(last, -1 - cut, axis=0)[-1 - cut]
 
 
 def wins_over_tasks(
@@ -200,11 +196,6 @@ def wins_over_tasks(
     for column in values.T:  # NaN is neither above nor equal
         wins += (column[:, None] > column) + 0.5 * (column[:, None] == column)
     np.fill_diagonal(wins, 0)
-    return _compared(wins)
-
-
-def _compared(wins: Float64[np.ndarray, "n n"]) -> Float64[np.ndarray, "n n"]:
-    """Wins, NaN between systems that never met."""
     return np.where(wins + wins.T > 0, wins, np.nan)
 
 
@@ -253,11 +244,8 @@ def smallest_removal(
             tasks = _removal(values[winner], values[challenger], size)
             if tasks is None:
                 continue
-            others = np.delete(values, tasks, axis=1)
-            scored = ~np.isnan(others).all(axis=1)
-            means = np.full(len(values), -np.inf)
-            means[scored] = np.nanmean(others[scored], axis=1)
-            return tasks, int(np.argmax(means))
+            left_over = pd.DataFrame(np.delete(values, tasks, axis=1))
+            return tasks, int(left_over.mean(axis=1).idxmax())
     return [], None
 
 
@@ -285,24 +273,22 @@ def _removal(
 
 def _missing(board: Scores) -> tuple[dict[str, Any] | None, str]:
     """Number of missing cells with the winner by each way to count them, and a sentence on it."""
-    empty = np.isnan(board.values)
-    if not empty.any():
+    frame = pd.DataFrame(board.values, board.systems)
+    cells = int(frame.isna().sum().sum())
+    if not cells:
         return None, ""
-    lowest = np.nanmin(np.where(empty.all(axis=0), 0.0, board.values), axis=0)
-    shared = board.values[:, ~empty.any(axis=0)]
     ways = {
-        "missing cells are left out": np.nanmean(board.values, axis=1),
-        "they count as 0": np.where(empty, 0.0, board.values).mean(axis=1),
-        "they count as the task's lowest score": np.where(empty, lowest, board.values).mean(axis=1),
+        "missing cells are left out": frame,
+        "they count as 0": frame.fillna(0.0),
+        "they count as the task's lowest score": frame.fillna(frame.min()).fillna(0.0),
+        "only complete tasks count": frame.dropna(axis=1),
     }
-    if shared.shape[1]:
-        ways["only complete tasks count"] = shared.mean(axis=1)
-    winners = {way: board.systems[int(np.argmax(means))] for way, means in ways.items()}
+    winners = {way: left.mean(axis=1).idxmax() for way, left in ways.items() if left.size}
     parts = [f"{one} wins if {' or '.join(by)}" for one, by in _by_winner(winners).items()]
     if len(parts) == 1:
         parts = [f"{winners['they count as 0']} wins however they count"]
-    sentence = f"{empty.sum()} of {counted(empty.size, 'cell')} missing: {'; '.join(parts)}."
-    return {"cells": int(empty.sum()), "of": empty.size, "winners": winners}, sentence
+    sentence = f"{cells} of {counted(frame.size, 'cell')} missing: {'; '.join(parts)}."
+    return {"cells": cells, "of": frame.size, "winners": winners}, sentence
 
 
 # ------------------------------------------------------------------ games, wins and losses
@@ -337,7 +323,7 @@ def _wins(
     wins = np.zeros((systems, systems))
     np.add.at(wins, (pairs[:, 0], pairs[:, 1]), results)
     np.add.at(wins, (pairs[:, 1], pairs[:, 0]), 1 - results)
-    return _compared(wins)
+    return np.where(wins + wins.T > 0, wins, np.nan)
 
 
 @compiled()
