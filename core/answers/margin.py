@@ -97,8 +97,8 @@ def _most(sentence: str, effects: pd.DataFrame) -> str:
     """Sentence on the largest effect; empty if none is above 0."""
     if not len(effects) or not effects["effect"].max() > 0:
         return ""
-    name, effect = effects.iloc[effects["effect"].argmax(), :2]
-    return f" {sentence.format(name, number(effect, '+.3g'))}"
+    most: Any = effects.iloc[effects["effect"].argmax()]
+    return f" {sentence.format(most.iloc[0], number(most['effect'], '+.3g'))}"
 
 
 def explain(  # noqa: PLR0913 (what, of what, and how exactly)

@@ -1,6 +1,6 @@
 """Leaderboards as people publish them: scores of systems on tasks, games, or wins and losses."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,7 +38,7 @@ class Scores(NamedTuple):
     @classmethod
     def by_query(cls, values: Mapping[str, np.ndarray], queries: Sequence[str]) -> "Scores":
         """Scores of every system; queries without a value are left out."""
-        frame = pd.DataFrame([*values.values()], [*values], queries).dropna(axis=1, how="all")
+        frame = pd.DataFrame(values, [*queries]).T.dropna(axis=1, how="all")
         return cls((*values,), (*frame.columns,), frame.to_numpy(np.float64), "query")
 
 
@@ -97,7 +97,7 @@ def _of_frame(frame: pd.DataFrame, place: str) -> Scores | Games | Counts:
     return Scores(systems, tuple(map(str, tasks)), values)
 
 
-def _systems(names: Sequence[Any], place: str) -> tuple[str, ...]:
+def _systems(names: Iterable[Any], place: str) -> tuple[str, ...]:
     """At least two names, all different."""
     systems = tuple(str(name).strip() for name in names)
     if len(systems) < 2:

@@ -244,8 +244,8 @@ def smallest_removal(
             tasks = _removal(values[winner], values[challenger], size)
             if tasks is None:
                 continue
-            left_over = pd.DataFrame(np.delete(values, tasks, axis=1))
-            return tasks, int(left_over.mean(axis=1).idxmax())
+            means = pd.DataFrame(np.delete(values, tasks, axis=1)).mean(axis=1)
+            return tasks, int(means.argmax())
     return [], None
 
 
@@ -283,7 +283,7 @@ def _missing(board: Scores) -> tuple[dict[str, Any] | None, str]:
         "they count as the task's lowest score": frame.fillna(frame.min()).fillna(0.0),
         "only complete tasks count": frame.dropna(axis=1),
     }
-    winners = {way: left.mean(axis=1).idxmax() for way, left in ways.items() if left.size}
+    winners = {way: str(left.mean(axis=1).idxmax()) for way, left in ways.items() if left.size}
     parts = [f"{one} wins if {' or '.join(by)}" for one, by in _by_winner(winners).items()]
     if len(parts) == 1:
         parts = [f"{winners['they count as 0']} wins however they count"]

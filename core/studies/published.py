@@ -311,8 +311,8 @@ def _measures(
     stated = tuple(cell.measure for cell in cells)
     if not stated[0]:
         for name, entry in MEASURES.items():
-            for depth in ("", *(f"@{depth}" for depth in DEPTHS)) if entry.cut else ("",):
-                yield (f"{name}{depth}",), ()
+            for cut in ("", *(f"@{depth}" for depth in DEPTHS)) if entry.cut else ("",):
+                yield (name + cut,), ()
         return
     yield stated, ()
     for place, text in enumerate(stated):
