@@ -3,7 +3,8 @@
 import argparse
 
 from shuffleproof.core.cli.answer import Answer
-from shuffleproof.core.studies.published_answer import answer_of, cells_named, folds_of, table_of
+from shuffleproof.core.studies.published import cells_of
+from shuffleproof.core.studies.published_answer import answer_of, folds_of, table_of
 from shuffleproof.core.studies.table_text import terminal
 
 SHOWN = 5
@@ -14,7 +15,7 @@ NO_MATCH = 3
 
 def find_conventions(arguments: argparse.Namespace) -> Answer:
     """`which`: try the conventions, and show the simplest ones that match."""
-    cells = cells_named(arguments.value, arguments.measure, arguments.values)
+    cells = cells_of(arguments.value, arguments.measure, arguments.values)
     folds, of_letor = folds_of(arguments.runs, arguments.qrels)
     answer = answer_of(cells, folds, of_letor=of_letor)
     rows = answer["rows"]

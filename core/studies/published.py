@@ -23,7 +23,7 @@ from jaxtyping import Float32, Float64
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
-from shuffleproof.core.errors import DataError, ParameterError
+from shuffleproof.core.errors import DataError, ParameterError, UsageError
 from shuffleproof.core.metrics.bundles import BUNDLES
 from shuffleproof.core.metrics.measure import MEASURES, Measure
 from shuffleproof.core.metrics.relevance import (
@@ -146,19 +146,29 @@ class PublishedCell(NamedTuple):
         return "truncated" if -ROUNDING <= difference < unit - ROUNDING else ""
 
 
-def cells_of(text: str) -> list[PublishedCell]:
-    """Cells of a row of a table.
+def cells_of(
+    value: str | None = None, measure: str | None = None, values: str | None = None
+) -> list[PublishedCell]:
+    """Published numbers of `--value` and `--measure`, or of `--values`.
 
     Raises:
-        ParameterError, UnknownNameError: not of the form MEASURE=NUMBER,…
+        UsageError: neither, or both.
+        ParameterError, UnknownNameError: no number, or no measure.
 
-    >>> [(cell.measure, cell.text) for cell in cells_of("ndcg@1=.36,P(relevant=2)@5=.2")]
+    >>> [(cell.measure, cell.text) for cell in cells_of(values="ndcg@1=.36,P(relevant=2)@5=.2")]
     [('NDCG@1', '.36'), ('P(relevant=2)@5', '.2')]
     """
-    pairs = [part.rpartition("=") for part in parts_of(text)]
-    if not pairs or not all(measure for measure, *_ in pairs):
-        raise ParameterError("--values", text, "MEASURE=NUMBER,…, like ndcg@1=.36,ndcg@10=.2294")
-    return [PublishedCell.of(value.strip(), measure.strip()) for measure, _, value in pairs]
+    if (value is None) == (values is None) or (measure and values is not None):
+        raise UsageError(
+            "no single number, nor several: give --value .2294 (and --measure ndcg@10), or "
+            "--values ndcg@1=.36,ndcg@10=.2294"
+        )
+    if value is not None:
+        return [PublishedCell.of(value, measure or "")]
+    pairs = [part.rpartition("=") for part in parts_of(values or "")]
+    if not pairs or not all(name for name, *_ in pairs):
+        raise ParameterError("--values", values, "MEASURE=NUMBER,…, like ndcg@1=.36,ndcg@10=.2294")
+    return [PublishedCell.of(text.strip(), name.strip()) for name, _, text in pairs]
 
 
 class Convention(NamedTuple):
@@ -172,6 +182,7 @@ class Convention(NamedTuple):
         around: choices around the measures.
         means: one per cell, in its scale.
         digits: one per cell, as `PublishedCell.matches` has it.
+        away: differences from the published numbers, in units of their last digits.
         same: names of other tools whose own conventions give the same means.
     """
 
@@ -182,12 +193,18 @@ class Convention(NamedTuple):
     around: Around
     means: tuple[float, ...] = ()
     digits: tuple[str, ...] = ()
+    away: tuple[float, ...] = ()
     same: tuple[str, ...] = ()
 
     @property
     def matches(self) -> bool:
         """True if every cell has the published digits."""
         return all(self.digits)
+
+    @property
+    def worst(self) -> int:
+        """Place of the cell with the largest difference."""
+        return int(np.argmax(np.abs(self.away)))
 
     @property
     def name(self) -> str:
@@ -234,9 +251,7 @@ def search(cells: Sequence[PublishedCell], folds: Sequence[JudgedRun], *, of_let
     tried = _conventions(cells, folds, of_letor=of_letor)
     tried.sort(key=attrgetter("cost"))
     rows = _distinct(_with_means(cells, folds, tried))
-    units = np.array([10.0**cell.digits for cell in cells])
-    published = np.array([cell.value for cell in cells])
-    away = (np.array([row.means for row in rows]) - published) * units
+    away = np.array([row.away for row in rows])
     order = np.argsort(np.abs(away).max(axis=1), kind="stable")
     nearest = [rows[at] for at in order if not rows[at].matches]
     matching = [row for row in rows if row.matches]
@@ -449,11 +464,13 @@ def _with_means(
         return float(np.mean([mean_of(measure, values) for values in pooled]))
 
     for one in tried:
-        pairs = zip((mean(measure, one.around) for measure in one.measures), cells, strict=True)
+        plain = zip((mean(measure, one.around) for measure in one.measures), cells, strict=True)
         # A number above 1 of a mean below it is in percent
-        scaled = [mean * (100 if cell.value > 1 >= abs(mean) else 1) for mean, cell in pairs]
-        digits = (cell.matches(mean) for mean, cell in zip(scaled, cells, strict=True))
-        yield one._replace(means=tuple(scaled), digits=tuple(digits))
+        means = [mean * (100 if cell.value > 1 >= abs(mean) else 1) for mean, cell in plain]
+        pairs = list(zip(means, cells, strict=True))
+        digits = tuple(cell.matches(mean) for mean, cell in pairs)
+        away = tuple((mean - cell.value) * 10.0**cell.digits for mean, cell in pairs)
+        yield one._replace(means=tuple(means), digits=digits, away=away)
 
 
 def _values(

@@ -44,23 +44,6 @@ NAMED = 4
 """Other matching conventions in the sentence."""
 
 
-def cells_named(
-    value: str | None, measure: str | None, values: str | None = None
-) -> list[PublishedCell]:
-    """Published numbers of `--value` and `--measure`, or of `--values`.
-
-    Raises:
-        UsageError: neither, or both.
-        ParameterError, UnknownNameError: no number, or no measure.
-    """
-    if (value is None) == (values is None) or (measure and values is not None):
-        raise UsageError(
-            "no single number, nor several: give --value .2294 (and --measure ndcg@10), or "
-            "--values ndcg@1=.36,ndcg@10=.2294"
-        )
-    return cells_of(values) if values is not None else [PublishedCell.of(str(value), measure or "")]
-
-
 def folds_of(runs: Sequence[Path], qrels: Sequence[Path]) -> tuple[list[JudgedRun], bool]:
     """Runs with their judgments, or scores with their LETOR rows; several are folds.
 
@@ -139,7 +122,7 @@ def answer_of_stored(
         DataError: the comparison was stored without its documents.
         ParameterError, UnknownNameError: no number, or no measure.
     """
-    cells = cells_named(value.strip(), measure)
+    cells = cells_of(value.strip(), measure)
     dataset, arrays = judged_by(study, result.query_ids)
     lists = CandidateLists.unranked(arrays[f"offsets/{run}"], arrays[f"rows/{run}"])
     return answer_of(cells, [JudgedRun(dataset, lists, arrays[f"scores/{run}"])])
@@ -147,13 +130,12 @@ def answer_of_stored(
 
 def _row(cells: Sequence[PublishedCell], row: Convention) -> dict[str, Any]:
     """Values of a convention; `value` and `difference` are those of the worst cell."""
-    worst = _worst(cells, row)
     usual = BUNDLES[CONVENTIONS].conventions
     return {
         "convention": ",".join(measure.text_under({}, usual) for measure in row.measures),
         "name": row.name,
-        "value": row.means[worst],
-        "difference": row.means[worst] - cells[worst].value,
+        "value": row.means[row.worst],
+        "difference": row.means[row.worst] - cells[row.worst].value,
         "matches": row.matches,
         "digits": " and ".join(dict.fromkeys(digits or "no" for digits in row.digits)),
         "values": list(row.means),
@@ -166,19 +148,11 @@ def _row(cells: Sequence[PublishedCell], row: Convention) -> dict[str, Any]:
     }
 
 
-def _worst(cells: Sequence[PublishedCell], row: Convention) -> int:
-    """Place of the cell with the largest difference in units of its last digit."""
-    pairs = zip(row.means, cells, strict=True)
-    away = [abs(mean - cell.value) * 10**cell.digits for mean, cell in pairs]
-    return away.index(max(away))
-
-
 def finding(cells: Sequence[PublishedCell], found: Search) -> str:
     """Sentence with the simplest convention that matches, or the nearest."""
     numbers, best = listed([cell.text for cell in cells]), found.rows[0]
     if not best.matches:
-        worst = _worst(cells, best)
-        cell, mean = cells[worst], best.means[worst]
+        cell, mean = cells[best.worst], best.means[best.worst]
         away = number(mean - cell.value, f"+.{cell.digits + 1}f")
         return (
             f"None of {counted(found.tried, 'convention')} gives {numbers}. "

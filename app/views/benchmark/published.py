@@ -10,7 +10,8 @@ from shuffleproof.app.plain import escaped, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.studies.published_answer import answer_of_stored, cells_named, table_of
+from shuffleproof.core.studies.published import cells_of
+from shuffleproof.core.studies.published_answer import answer_of_stored, table_of
 
 
 @st.fragment
@@ -38,5 +39,5 @@ def section(key: str, runs: Sequence[str], measure: Measure) -> None:
     (st.success if answer["matches"] else st.info)(escaped(answer["finding"]), icon=icon)
     for sentence in answer["notes"]:
         parts.note(sentence)
-    table = table_of(cells_named(text.strip(), named.strip()), answer["rows"])
+    table = table_of(cells_of(text.strip(), named.strip()), answer["rows"])
     data_frame(table, "published conventions")

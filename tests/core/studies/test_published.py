@@ -163,7 +163,7 @@ def test_every_declared_convention_is_varied():
 
 
 def test_stated_conventions_stay():
-    cells = cells_of("NDCG(gain=linear)@5=.5,NDCG@10=.6")
+    cells = cells_of(values="NDCG(gain=linear)@5=.5,NDCG@10=.6")
     for row in search(cells, [random_run(4)], of_letor=False).rows:
         assert row.measures[0].gain == "linear"
 
