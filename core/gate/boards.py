@@ -18,7 +18,7 @@ RESULTS = ("winner", "result", "preference")
 OUTCOMES = {"a": 1.0, "model_a": 1.0, "b": 0.0, "model_b": 0.0, "tie": 0.5, "draw": 0.5}
 """Winners of a game in words; a name of one of the two, or a number from 0 to 1, is one too."""
 
-LISTED = ("rank", "rating", "elo", "score")
+ORDERED_BY = ("rank", "rating", "elo", "score")
 """Columns that order a table of wins and losses: `rank` upwards, the others downwards."""
 
 FORM = (
@@ -135,7 +135,7 @@ def _counts(
         finding = "a system has no game, or a negative number of them"
         raise DataError(place, finding, "Give wins and losses as counts.")
     order = np.arange(len(systems))
-    if by := next((name for name in LISTED if name in names), None):
+    if by := next((name for name in ORDERED_BY if name in names), None):
         (keys,) = _numbers(frame, [names[by]], place).T
         order = np.argsort(keys if by == "rank" else -keys, kind="stable")
     return Counts(tuple(systems[at] for at in order), *values[order].T)

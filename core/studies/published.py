@@ -303,7 +303,7 @@ def _conventions(
                 alternatives["ties"] = alternatives["ties"][1:]
         starts = _starts(alternatives, of_letor=of_letor)
         for tool, changed, choices in _changed(starts, alternatives, most):
-            around = Around(**{name: choices.pop(name) for name in Around._fields & choices.keys()})
+            around = Around(**{at: choices.pop(at) for at in Around._fields if at in choices})
             conventions = tuple(choices.items())
             key = tuple(_parsed(text, conventions) for text in texts), around
             if not changed or key not in seen:
