@@ -21,7 +21,7 @@ SCHEMA, VERSION = "shuffleproof card.json", 1
 MOST_BYTES = 64 << 20
 """Of a file: some 100 conditions of 60,000 queries."""
 
-REMEDY = "Write a new one with `shuffleproof study card … --out card.json`."
+REMEDY = "Write one with `shuffleproof study card --out card.json`."
 
 Condition = tuple[str, str, str, float]
 """Ranker, measure, family of perturbations, level."""

@@ -202,7 +202,7 @@ class Convention(NamedTuple):
         return all(self.digits)
 
     @property
-    def worst(self) -> int:
+    def worst_cell(self) -> int:
         """Place of the cell with the largest difference."""
         return int(np.argmax(np.abs(self.away)))
 

@@ -134,8 +134,8 @@ def _row(cells: Sequence[PublishedCell], row: Convention) -> dict[str, Any]:
     return {
         "convention": ",".join(measure.text_under({}, usual) for measure in row.measures),
         "name": row.name,
-        "value": row.means[row.worst],
-        "difference": row.means[row.worst] - cells[row.worst].value,
+        "value": row.means[row.worst_cell],
+        "difference": row.means[row.worst_cell] - cells[row.worst_cell].value,
         "matches": row.matches,
         "digits": " and ".join(dict.fromkeys(digits or "no" for digits in row.digits)),
         "values": list(row.means),
@@ -152,7 +152,7 @@ def finding(cells: Sequence[PublishedCell], found: Search) -> str:
     """Sentence with the simplest convention that matches, or the nearest."""
     numbers, best = listed([cell.text for cell in cells]), found.rows[0]
     if not best.matches:
-        cell, mean = cells[best.worst], best.means[best.worst]
+        cell, mean = cells[best.worst_cell], best.means[best.worst_cell]
         away = number(mean - cell.value, f"+.{cell.digits + 1}f")
         return (
             f"None of {counted(found.tried, 'convention')} gives {numbers}. "
