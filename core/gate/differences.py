@@ -135,12 +135,8 @@ def resampled_means(
     tasks = values.shape[1]
     draws = generator(seed, "leaderboard").multinomial(tasks, np.full(tasks, 1 / tasks), RESAMPLES)
     weights = draws.astype(np.float64)
-    sums = weights @ np.nan_to_num(values).T
-    if there.all():
-        return sums / tasks
-    counts = weights @ there.T.astype(np.float64)
-    means = np.broadcast_to(np.nanmean(values, axis=1), sums.shape)
-    return np.where(counts > 0, sums / np.maximum(counts, 1), means)
+    sums, counts = weights @ np.nan_to_num(values).T, weights @ there.T.astype(np.float64)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nanmean(values, axis=1))
 
 
 def _rows(
@@ -158,10 +154,10 @@ def _rows(
         leader = at if is_separated else leader
     rank = rankdata(-values, method="min").astype(int)
     frame = pd.DataFrame({
-        "system": [systems[at] for at in order], "score": values[order], "rank": rank[order],
-        "low": np.minimum(lowest, rank)[order], "high": np.maximum(highest, rank)[order],
-        "group": groups,
+        "system": systems, "score": values, "rank": rank,
+        "low": np.minimum(lowest, rank), "high": np.maximum(highest, rank),
     })  # fmt: skip
+    frame = frame.iloc[order].reset_index(drop=True).assign(group=groups)
     ranks = zip(frame["rank"], frame["low"], frame["high"], strict=True)
     return frame.assign(badge=[f"rank {own} ({low}–{high})" for own, low, high in ranks])
 
