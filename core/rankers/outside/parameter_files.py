@@ -34,6 +34,7 @@ from shuffleproof.core.rankers.outside.file_ranker import (
 )
 from shuffleproof.core.rankers.tabular import refuse_no_documents
 from shuffleproof.core.store.keys import canonical_json, file_digest
+from shuffleproof.core.store.plain_json import read_object
 
 LONGEST = 86_400.0  # seconds of a training
 EXAMPLE = 'Write a JSON object, like {"learning_rate": 0.1}.'
@@ -120,7 +121,10 @@ def spec(name: RankerName, **changes: Any) -> ConfigSpec:
     """
     if unknown := sorted(changes.keys() - {"seed"}):
         raise UnknownNameError(f"field of {name.head}", unknown[0], ["seed"])
-    parameters = _read(Path(name.path).expanduser())
+    file = Path(name.path).expanduser()
+    if not file.is_file():
+        raise no_file(file)
+    parameters = read_object(file, EXAMPLE)
     if "seed" in changes:
         parameters = {key: parameters[key] for key in parameters.keys() - names.SEEDS}
         parameters[names.SEED] = changes["seed"]
@@ -131,18 +135,3 @@ def spec(name: RankerName, **changes: Any) -> ConfigSpec:
         parameters[key] = int(parameters[key])
     seed = next((parameters[key] for key in names.SEEDS & parameters.keys()), 0)
     return ConfigSpec(name.head, canonical_json(parameters), seed, name.path)
-
-
-def _read(file: Path) -> dict[str, Any]:
-    """The JSON object of a file."""
-    if not file.is_file():
-        raise no_file(file)
-    text = file.read_text(encoding="utf-8", errors="replace")
-    try:
-        values = json.loads(text)
-    except json.JSONDecodeError as error:
-        finding = f"it is no JSON ({error.msg})" if text.strip() else "it is empty"
-        raise DataError(f"{file}, line {error.lineno}", finding, EXAMPLE) from error
-    if not isinstance(values, dict):
-        raise DataError(str(file), "it is JSON, but no object of names and values", EXAMPLE)
-    return values

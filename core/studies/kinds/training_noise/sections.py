@@ -59,8 +59,7 @@ COLUMNS_OF_SPREADS = (
 COLUMNS_OF_DIFFERENCES = (
     tables.RANKER,
     tables.Column("other", "Other", tables.NAME),
-    tables.Column("source", "Shuffled"),
-    tables.Column("measure", "Measure", detail=True),
+    *COLUMNS_OF_SPREADS[1:3],
     tables.Column("difference", "Difference", "+.4f", "Of their means over the trainings."),
     tables.Column("spread", "Spread", EXACT, "√(sd² + sd²) of both."),
     tables.Column("times", "Times", ".1f", "Difference in spreads; none: no spread."),
@@ -75,16 +74,18 @@ def headline(result: StudyResult, view: View) -> Headline:
     frame = frame[compared & (frame["n"] > 1)]
     if frame.empty:
         return Headline("Too few trainings are done.", INCONCLUSIVE, TIER)
-    source = next((one for one in ORDER_OF if _of(frame, one)["sd"].max() > 0), None)
+    moving = frame[frame["sd"] > 0]
     name = Measure.parse(measure).without_conventions
-    if source is None:
+    if moving.empty:
         order = f"No order of rows, queries or columns and no seed changed {name}"
         trainings = counted(int(frame["n"].min()), "training")
         return Headline(f"{order} ({trainings} each).", ROBUST, TIER)
-    worst = _of(frame, source).sort_values("sd", kind="stable").iloc[-1]
+    source = min(moving["source"], key=[*ORDER_OF].index)
+    of_source = frame[frame["source"] == source]
+    worst = of_source.sort_values("sd", kind="stable").iloc[-1]
     text = f"Another {ORDER_OF[source]} changes {name} of {_name(worst['ranker'])}"
     text += f" by sd {worst['sd']:.4f} (range {worst['range']:.4f}, {worst['n']} trainings)"
-    pairs = _of(differences(frame), source)
+    pairs = differences(of_source)
     pairs = pairs[(pairs[["ranker", "other"]] == worst["ranker"]).any(axis=1)]
     if pairs.empty:
         return Headline(f"{text}.", INCONCLUSIVE, "one ranker alone: nothing to compare with")
@@ -135,8 +136,7 @@ def spreads(result: StudyResult, measures: Sequence[str]) -> pd.DataFrame:
             values = _means(result, ranker, source, measure)
             extent, n = float(np.ptp(values)), len(values)
             # Rounding of the mean would give equal values a spread
-            sd = float(values.std(ddof=1)) if extent else 0.0
-            sd = sd if n > 1 else np.nan
+            sd = float(values.std(ddof=1)) if extent else (0.0 if n > 1 else np.nan)
             # (n − 1) s² / σ² has n − 1 degrees of freedom where values are normal
             low, high = sd * np.sqrt((n - 1) / chdtri(n - 1, [0.025, 0.975]))
             row = (ranker, source, measure, values.mean(), sd, low, high, extent)
@@ -170,10 +170,6 @@ def _means(
 ) -> Float64[np.ndarray, " draws"]:
     values = result.draws(ranker, source, 0.0, measure)
     return np.array([mean_of(Measure.parse(measure), one) for one in values], dtype=np.float64)
-
-
-def _of(frame: pd.DataFrame, source: str) -> pd.DataFrame:
-    return frame[frame["source"] == source]
 
 
 def _name(label: Any) -> str:
