@@ -13,8 +13,8 @@ from jaxtyping import Float64, Int64
 from scipy.stats import rankdata
 
 from shuffleproof.core import words
-from shuffleproof.core.aggregate import scores
-from shuffleproof.core.aggregate.kemeny import kemeny
+from shuffleproof.core.aggregate import kernels, scores
+from shuffleproof.core.aggregate.kemeny import best_order
 from shuffleproof.core.compiled import compiled
 from shuffleproof.core.gate.boards import Counts, Games, Scores, read_board
 from shuffleproof.core.rankers.name import REFERENCES
@@ -203,7 +203,7 @@ def _winners(
     """Winner by each rule; of ties the first in the table."""
     # No majority leads back into the first component, so the best order begins with its own
     top = scores.ordered_components(wins)[0]
-    best = top[kemeny(wins[np.ix_(top, top)]).order[0]]
+    best = top[best_order(kernels.margins(wins[np.ix_(top, top)]))[0]]
     by_rule = (
         means, scores.borda(wins), scores.bradley_terry(wins), np.arange(len(means)) == best,
         scores.copeland(wins),
