@@ -35,6 +35,7 @@ from shuffleproof.app.scoring import DataDescription, List
 from shuffleproof.app.slides import Slide
 from shuffleproof.app.study import (
     cards,
+    certified,
     choice,
     job_panel,
     margins,
@@ -194,6 +195,7 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
         for answer in answers:
             st.markdown(f"- {escaped_sentence(_why(answer, shown))}")
     margins.draw(query_list, shown, [(answer.ranker, answer.moves) for answer in answers])
+    certified.draw(query_list.query)
     _certificates(data, query_list.recipe, chosen)
     if place := parts.fold("All numbers for this list", "every number"):
         place.dataframe(_numbers(answers), hide_index=True, alt="Every document, ranker by ranker")

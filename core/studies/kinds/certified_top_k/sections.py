@@ -162,6 +162,24 @@ def table(result: StudyResult) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=tables.keys(ROWS))
 
 
+def of_query(result: StudyResult, query: str) -> list[str]:
+    """Certificate and attack of each subset ranker on the list of one query, in sentences."""
+    if query not in result.query_ids:
+        return []
+    at, k, kept = result.query_ids.index(query), result.recipe["k"], result.recipe["K"]
+    sentences = []
+    for label, _ in result.recipe["subsets"]:
+        for level in result.recipe["inject"]:
+            certified, attacked = _values(result, label, INJECTED, float(level))[:2, at]
+            if np.isfinite(certified):
+                sentences.append(
+                    f"{RankerName.of(label).display}: {certified * k:.0f} of the top {k} are "
+                    f"certified to stay in the top {kept} whatever {_added(level)} added; the "
+                    f"attack pushed out {attacked * k:.0f}."
+                )
+    return sentences
+
+
 def changes(result: StudyResult) -> pd.DataFrame:
     """Share of the top that stays whichever other document is removed, or duplicated: CHANGES."""
     rows = []

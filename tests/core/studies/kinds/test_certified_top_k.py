@@ -1,5 +1,6 @@
 """Certified top documents: no attack breaks a certificate, and the study tells both sides."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -142,6 +143,19 @@ def test_the_study_tells_both_sides(result):
     assert price["above"] == pytest.approx(price["smoothed"] - price["alone_value"])
     assert {row["change"] for row in answer["changes"]} == {"removed", "duplicated"}
     assert "one document is added" in sections.headline(result, View()).text
+
+
+def test_the_sentences_of_a_query_are_its_values(result):
+    (label, _), *_ = result.recipe["subsets"]
+    k, levels = result.recipe["k"], result.recipe["inject"]
+    told = {query: sections.of_query(result, query) for query in result.query_ids}
+    for at, level in enumerate(levels):
+        shares = result.draws(label, study.INJECTED, float(level), "certified")
+        rows = [sentences[at] for sentences in told.values() if sentences]
+        found = [int(re.search(r": (\d+) of", one)[1]) / k for one in rows]
+        assert np.mean(found) == pytest.approx(np.nanmean(shares))
+    assert any(told.values())
+    assert sections.of_query(result, "no such query") == []
 
 
 def test_bounds_of_drawn_sets_are_wider(result, every_study):
