@@ -112,6 +112,7 @@ def folder(tmp_path_factory):
     (folder / "judged.csv").write_text("query,a,b\nq,x,y\nq,y,z\nq,z,x\n")
     rows = {"session_id": [1, 1, 2], "clicked": [1, 0, 1], "old": [1.0, 2, 1], "new": [2.0, 1, 1]}
     pd.DataFrame(rows).to_parquet(folder / "judged.parquet")
+    (folder / "board.csv").write_text("system,web,news\na,.5,.6\nb,.4,.3\n")
     small_collection.write(folder / "FOLDER")
     (folder / "qrels.txt").write_text("1 0 a 1\n1 0 b 0\n")
     for run in ("a", "b"):
