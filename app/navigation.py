@@ -69,6 +69,8 @@ NAVIGATION = (
         Page("Several initial rankings", "initial-rankings", "initial_rankings",
              "no, one or several initial rankings, Table 4 of SetRank", CURVE),
         Page("Worst case", "worst-case", "worst_case", "the worst permutation found", STUDY),
+        Page("Certified top k", "certified-top-k", "certified_top_k",
+             "documents that stay in the top whatever is added", STUDY, "certificates"),
         Page("Group shuffles", "group-shuffles", "group_shuffles", "GSF, its groups and shuffles",
              STUDY),
     )),

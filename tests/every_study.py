@@ -11,6 +11,7 @@ from shuffleproof.core.studies.kinds.ablation.question import Ablation
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.kinds.card.question import Card
+from shuffleproof.core.studies.kinds.certified_top_k.question import CertifiedTopK
 from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffles
 from shuffleproof.core.studies.kinds.initial_ranking.question import InitialRanking
 from shuffleproof.core.studies.kinds.initial_rankings.question import InitialRankings
@@ -108,6 +109,9 @@ def _studies(store, folder):
         ),
         "worst-case": WorstCase(("feature:1",), **worst).run(workbench),
         "group-shuffles": GroupShuffles((gsf,), (1, 2), 2, 3, 1).run(workbench),
+        "certified-top-k": CertifiedTopK(
+            (f"subset-2:{gsf}",), ("feature:1",), (1, 2), 2, 3, 20, 3, 3, 1
+        ).run(workbench),
         "card": Card(("feature:1",), ("shuffle",), 2, 6).run(workbench),
     }
     rest = {kind: one for kind, one in STUDIES.items() if kind not in work}

@@ -91,9 +91,10 @@ SetRankConfig: kernels 1..1000, kernel_width 1e-06.., kernel_layer 1.., width 1.
   heads 1.., feed_forward 1.., inducing_points 1.., inducing_deviation 0.., norm_epsilon 0..0.01,
   rankings 0..64, ordinals 1..1000000, ordinal_deviation 0..
 TrainingRecipe: temper 0..20, deviation 1e-06.., temperature 0.0001..100, cutoff 1..,
-  steepness 0.001..1000, learning_rate 1e-09..10, weight_decay 0..1, hidden_features 0..0.95,
-  decay 0.01..1, stall_epochs 1.., warm_up 0..1, batch_lists 1.., batch_documents 1..,
-  steps_per_epoch 1.., least_steps 1.., epochs 1.., patience 1.., clip 1e-06.., seed 0..
+  steepness 0.001..1000, documents 2.., learning_rate 1e-09..10, weight_decay 0..1,
+  hidden_features 0..0.95, decay 0.01..1, stall_epochs 1.., warm_up 0..1, batch_lists 1..,
+  batch_documents 1.., steps_per_epoch 1.., least_steps 1.., epochs 1.., patience 1..,
+  clip 1e-06.., seed 0..
 DLCMConfig: first_layer 0..65536, total_width 0.., hidden 0.., heads 1..1024
 GroupConfig: group 1..256, shuffles 1..4096
 LambdaMARTSpec: trees 1.., leaves 2..131072, learning_rate 1e-06..1, leaf_documents 1..2147483647,

@@ -250,7 +250,7 @@ class _Page:
         return FormState(question, self.data, lists, self.preset, self.shown)
 
     def _default(self, declared: Parameter, now: Any) -> Any:
-        if declared.names == "rankers" and declared.several:
+        if declared.name == "rankers" and declared.several:
             return self._rankers(now or ())
         if declared.several:
             text = st.text_input(

@@ -7,7 +7,7 @@ known on the host: no batch asks the device for anything.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -169,6 +169,43 @@ def with_slot(
     padded = np.full((len(values) + 1, *values.shape[1:]), fill, dtype=values.dtype)
     padded[:-1] = values
     return torch.from_numpy(padded)
+
+
+def drawn_sets(
+    lists: HeldLists, plan: Sequence[ListPlaces], size: int, generator: np.random.Generator
+) -> tuple[HeldLists, list[Int64[np.ndarray, " batch"]]]:
+    """Lists of a training plan cut into random sets of one size, and the plan of these sets.
+
+    A list that occurs twice is cut twice. Documents that fill no set are left out, so a list
+    shorter than `size` gives none. Ranks count the documents of the set alone.
+    """
+    ends = np.cumsum(lists.lengths)
+    drawn = [
+        ends[at] - lists.lengths[at] + generator.permutation(lists.lengths[at])[: count * size]
+        for chosen in plan
+        for at, count in zip(chosen, lists.lengths[chosen] // size, strict=True)
+    ]
+    slots = np.append(np.concatenate(drawn), len(lists.source) - 1)
+    placed = torch.from_numpy(slots).to(lists.starts.device)
+    sets = len(slots) // size
+    ranks = lists.ranks[placed[:-1]].view(sets, size, -1)
+    # Rank in a set: the number of its documents with a better rank in the whole list
+    better = (ranks[:, None] < ranks[:, :, None]).sum(2).flatten(0, 1)
+    equal = (ranks[:, None] == ranks[:, :, None]).sum(2).flatten(0, 1)
+    counts = torch.full((sets,), size, device=placed.device)
+    held = replace(
+        lists,
+        source=lists.source[placed],
+        labels=lists.labels[placed],
+        ranks=torch.cat([better, lists.ranks[-1:]]),
+        tied=torch.cat([equal, lists.tied[-1:]]),
+        starts=torch.arange(sets, device=placed.device) * size,
+        counts=counts,
+        lengths=np.full(sets, size),
+        ties=(equal > 1).view(sets, size, -1).any(1).cpu().numpy(),
+    )
+    sizes = np.cumsum([int((lists.lengths[chosen] // size).sum()) for chosen in plan])
+    return held, np.split(np.arange(sets), sizes[:-1])
 
 
 def tied_blocks(lists: CandidateLists) -> Int64[np.ndarray, "candidates rankings"]:

@@ -140,6 +140,19 @@ class CandidateLists:
             prior=self.prior[elements],
         )
 
+    def subsets(self, members: Int64[np.ndarray, "subsets docs"]) -> "CandidateLists":
+        """Lists of some candidates each; a document's ranks count its subset alone.
+
+        `members` has the candidate indexes of each subset, all of one list.
+        """
+        elements = members.ravel()
+        offsets = np.arange(len(members) + 1) * members.shape[1]
+        lists = np.searchsorted(self.offsets, members[:, 0], side="right") - 1
+        prior = self.prior[elements]
+        return CandidateLists(
+            offsets, self.queries[lists], self.rows[elements], _ranks_of(offsets, prior), prior
+        )
+
 
 @dataclass(frozen=True)
 class JudgedLists:

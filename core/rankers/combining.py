@@ -89,11 +89,38 @@ class Pairwise(CheckedParameters):
         return replace(self, seed=seed)
 
 
-Combining: TypeAlias = Fusion | ShuffleOptions | Pairwise
+@dataclass(frozen=True)
+class SubsetOptions(CheckedParameters):
+    """Size of the sets of documents that a ranker sees, and the number of drawn ones."""
+
+    kind: ClassVar[str] = "subset"
+
+    size: int = parameter(3, "documents of a set (M)", low=2, high=10)
+    rounds: int = parameter(
+        400, "drawn sets that count for a document, for sets of more than 3", low=2, high=100_000
+    )
+    seed: int = parameter(0, "seed of the drawn sets", low=0)
+
+    @property
+    def prefix(self) -> str:
+        """Beginning of its name."""
+        return f"{self.kind}-{self.size}"
+
+    @property
+    def is_exact(self) -> bool:
+        """True if all sets are scored."""
+        return self.size <= 3
+
+    def at(self, seed: int) -> "SubsetOptions":
+        """The same with its sets drawn from this seed."""
+        return replace(self, seed=seed)
+
+
+Combining: TypeAlias = Fusion | ShuffleOptions | Pairwise | SubsetOptions
 """How rankers are made one."""
 
 KINDS: Mapping[str, type[Combining]] = {
-    kind.kind: kind for kind in (Fusion, ShuffleOptions, Pairwise)
+    kind.kind: kind for kind in (Fusion, ShuffleOptions, Pairwise, SubsetOptions)
 }
-BEGINNINGS = ("rrf", "mean-rank", ShuffleOptions.kind, Pairwise.kind)
+BEGINNINGS = ("rrf", "mean-rank", ShuffleOptions.kind, Pairwise.kind, SubsetOptions.kind)
 """What names of rankers made of rankers begin with."""

@@ -25,6 +25,7 @@ from shuffleproof.core.rankers.combining import (
     Fusion,
     Pairwise,
     ShuffleOptions,
+    SubsetOptions,
 )
 
 INITIAL = "initial ranking"
@@ -136,7 +137,7 @@ SPOKEN = {
 _FEATURE = "feature"
 _ALONE = f"{INITIAL.partition(' ')[0]}: "
 _COMBINED = re.compile(
-    rf"(?P<method>rrf|mean-rank|shuffled)(?:-(?P<way>{'|'.join(AGGREGATES)}))?"
+    rf"(?P<method>rrf|mean-rank|shuffled|subset)(?:-(?P<way>{'|'.join(AGGREGATES)}))?"
     r"(?:-(?P<number>[0-9]{1,9}))?:(?P<parts>.+)"
 )
 _PAIRWISE = re.compile(
@@ -487,7 +488,7 @@ def parse_forgiving(text: str) -> str:
     small = prefix.strip().casefold()
     combined = _SHOWN_COMBINED.fullmatch(text)
     if combined or (colon and small.startswith(BEGINNINGS)):
-        single = small.startswith((ShuffleOptions.kind, Pairwise.kind))
+        single = small.startswith((ShuffleOptions.kind, Pairwise.kind, SubsetOptions.kind))
         single = single and not remainder.strip().casefold().startswith("rrf")
         parts = [remainder] if single else _PLUS.split(remainder)
         if combined:
@@ -546,7 +547,7 @@ _IN_SENTENCES = re.compile(
 _PLUS = re.compile(r"\+(?!\s*(?:multi-)?init\b)")
 _COMMA = re.compile(r",(?![^(]*\))")
 _SHOWN_COMBINED = re.compile(
-    r"(?P<prefix>(?:rrf|mean-rank|shuffled)[\w-]*)\s*\((?P<parts>.+)\)", re.IGNORECASE
+    r"(?P<prefix>(?:rrf|mean-rank|shuffled|subset)[\w-]*)\s*\((?P<parts>.+)\)", re.IGNORECASE
 )
 _BY_LETTERS = {_letters(spelling): name for name in SPOKEN for spelling in (name, SPOKEN[name])} | {
     _letters(name): name for name in ("file-order", "random", "ideal")
@@ -615,6 +616,10 @@ def _combined(text: str) -> RankerName:
             int(number or ShuffleOptions.shuffles), way or ShuffleOptions.aggregate
         )
         return RankerName.made_of([match["parts"]], options)
+    if method == SubsetOptions.kind and not way:
+        return RankerName.made_of(
+            [match["parts"]], SubsetOptions(int(number or SubsetOptions.size))
+        )
     if way or (method == "mean-rank" and number):
         raise UsageError(f"{text}: {method} takes no such option; write {method}:a+b")
     texts = match["parts"].split("+")

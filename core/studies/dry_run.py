@@ -31,7 +31,7 @@ from shuffleproof.core.experiment.trainings import (
 from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.rankers.base import Input, Ranker, RankerSpec
 from shuffleproof.core.rankers.combining import Combining
-from shuffleproof.core.rankers.ensemble.fit_cache import TrainMember, recipe_of
+from shuffleproof.core.rankers.ensemble.fit_cache import TrainMember, member_changes, recipe_of
 from shuffleproof.core.rankers.ensemble.rankers import combine
 from shuffleproof.core.rankers.fit_cache import CachedRanker
 from shuffleproof.core.rankers.initial import PARTS, ListRecipe, PreparedFold
@@ -282,7 +282,7 @@ class DryWorkbench(Workbench):
         """Combination of untrained members."""
         members: list[CachedRanker] = []
         for part in parts:
-            members += [(yield from trained(part))]
+            members += [(yield from trained(part, member_changes(part, options)))]
         combination = combine([member.ranker for member in members], options)
         digests = [member.artefact.key.digest for member in members]
         key = key_of("ranker", recipe_of(combination, options), digests)

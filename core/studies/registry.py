@@ -7,6 +7,7 @@ from shuffleproof.core.errors import UsageError
 from shuffleproof.core.studies.kinds.ablation.question import Ablation
 from shuffleproof.core.studies.kinds.benchmark.question import Benchmark
 from shuffleproof.core.studies.kinds.card.question import Card
+from shuffleproof.core.studies.kinds.certified_top_k.question import CertifiedTopK
 from shuffleproof.core.studies.kinds.group_shuffles.question import GroupShuffles
 from shuffleproof.core.studies.kinds.initial_ranking.question import InitialRanking
 from shuffleproof.core.studies.kinds.initial_rankings.question import InitialRankings
@@ -38,6 +39,7 @@ STUDIES: Mapping[str, type[Question]] = {
         Perturbations,
         WorstCase,
         GroupShuffles,
+        CertifiedTopK,
         Card,
         Rerankers,
     )

@@ -13,7 +13,7 @@ from shuffleproof.core.errors import UsageError
 from shuffleproof.core.progress import Progress, run_to_end
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.rankers.combining import ShuffleOptions
+from shuffleproof.core.rankers.combining import ShuffleOptions, SubsetOptions
 from shuffleproof.core.rankers.ensemble.fit_cache import options_of
 from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.rankers.outside import user_rankers
@@ -122,8 +122,8 @@ def _resolved_combination(name: RankerName, members: Sequence[ResolvedRanker]) -
         raise UsageError(
             f"{name}: its members were trained on lists of {sizes}: name members of one size"
         )
-    # Shuffling removes the dependence on the input order
-    is_shuffled = isinstance(name.options, ShuffleOptions)
+    # Both show documents in orders of their own
+    is_shuffled = isinstance(name.options, ShuffleOptions | SubsetOptions)
     return ResolvedRanker(
         str(name),
         {"name": str(name), "members": [dict(member.recipe) for member in members]},

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from shuffleproof.core.data.batches import HeldLists, scoring_plan, training_plan
+from shuffleproof.core.data.batches import HeldLists, drawn_sets, scoring_plan, training_plan
 from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import DataError, DivergedError
 from shuffleproof.core.execution.devices import threads_worth
@@ -37,6 +37,7 @@ from shuffleproof.core.training.network import (
 )
 from shuffleproof.core.training.recipe import TrainingRecipe
 from shuffleproof.core.training.step import Steps, plan_step, training_steps
+from shuffleproof.core.words import counted
 
 
 def learning_rate(recipe: TrainingRecipe, share: float, decays: int = 0) -> float:
@@ -164,8 +165,9 @@ def train(
         DataError: no training list has a document.
         DivergedError: the loss is no longer a finite number.
     """
-    if not data.train.lengths.any():
-        raise DataError(data.name, "no training list has a document", "Check the training part.")
+    if not _used(data.train.lengths, recipe).any():
+        least = counted(recipe.documents or 1, "document")
+        raise DataError(data.name, f"no training list has {least}", "Check the training part.")
     steps = training_steps(network, data.train, recipe)
     trained = network, steps.optimiser
     facts = {"training": asdict(recipe), "model": asdict(network.config)}
@@ -202,7 +204,10 @@ def _epoch(
     recipe, state = plan
     network, held_lists = steps.network, steps.lists
     draws = generator(recipe.seed, "training", "epoch", state.epoch)
-    batches = _batches(held_lists.lengths, recipe, draws)
+    batches = _batches(_used(held_lists.lengths, recipe), recipe, draws)
+    if recipe.documents is not None:
+        held_lists, batches = drawn_sets(held_lists, batches, recipe.documents, draws)
+        steps = replace(steps, lists=held_lists)
     drawn = plan_step(held_lists, batches, recipe, network.config, draws)
     # Summed on the device: reading each loss would wait for it
     total, lists = torch.zeros((), device=held_lists.features.device), 0
@@ -218,6 +223,14 @@ def _epoch(
         values = {"lists_per_second": lists / seconds, "epoch_seconds": seconds / part}
         yield Progress(state.epoch, recipe.epochs, "epochs", values | steps.reduced, part)
     return total, lists
+
+
+def _used(
+    lengths: Int64[np.ndarray, " lists"], recipe: TrainingRecipe
+) -> Int64[np.ndarray, " lists"]:
+    """Documents of each list that an epoch uses; 0 for a list shorter than the drawn sets."""
+    size = recipe.documents or 1
+    return lengths // size * size
 
 
 def _batches(

@@ -48,6 +48,13 @@ class TrainingRecipe(CheckedParameters):
         10, "k of lambdarank's ΔNDCG@k; none: the whole list", low=1, unit="documents"
     )
     steepness: float = parameter(1.0, "σ of ranknet, lambdarank and frank", low=1e-3, high=1000.0)
+    documents: int | None = parameter(
+        None,
+        "documents of a training list: each epoch cuts the lists into random sets of this size, as "
+        "SetRank's relative sampling of set sizes does; none: whole lists",
+        low=2,
+        unit="documents",
+    )
     optimiser: Literal["adam", "sgd"] = parameter("adam", "optimiser", choices=("adam", "sgd"))
     learning_rate: float = parameter(
         0.001, "learning rate at the start", low=1e-9, high=10.0, search=(1e-4, 1e-2)

@@ -303,7 +303,8 @@ def training_steps(network: Network, lists: HeldLists, recipe: TrainingRecipe) -
     waits for their launches longer than for their arithmetic. A recorded step is one launch.
     """
     device = lists.features.device
-    if device.type == "cuda":
+    # A recording reads the lists at fixed addresses; drawn sets have new ones in each epoch
+    if device.type == "cuda" and recipe.documents is None:
         return recorded_steps(network, lists, recipe, Graphs(device))
     return Steps(network, lists, recipe, optimiser_of(network, recipe))
 

@@ -9,15 +9,27 @@ from shuffleproof.core.errors import UsageError
 from shuffleproof.core.execution.machine import machine
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers.base import Ranker
-from shuffleproof.core.rankers.combining import Combining
+from shuffleproof.core.rankers.combining import Combining, SubsetOptions
 from shuffleproof.core.rankers.ensemble.rankers import combine
 from shuffleproof.core.rankers.ensemble.saved import FAMILY
 from shuffleproof.core.rankers.fit_cache import CachedRanker, quality
-from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.rankers.name import Kind, RankerName
+from shuffleproof.core.rankers.neural.recipes import FIXED
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import key_of
 
-TrainMember = Callable[[RankerName], Generator[Progress, None, CachedRanker]]
+TrainMember = Callable[[RankerName, Mapping[str, str]], Generator[Progress, None, CachedRanker]]
+
+
+def member_changes(name: RankerName, options: Combining) -> dict[str, str]:
+    """Fields in which a member's recipe differs from its preset.
+
+    A network that scores sets of M documents learns from sets of M documents.
+    """
+    is_trained_here = name.kind is Kind.REGISTERED and name.base in FIXED
+    if isinstance(options, SubsetOptions) and is_trained_here:
+        return {"documents": str(options.size)}
+    return {}
 
 
 def options_of(
@@ -64,13 +76,13 @@ def combination(
     Args:
         parts: members of the combination.
         options: of the combination.
-        trained: gives a member by its name.
+        trained: gives a member by its name and the fields of its recipe that differ.
         valid: lists that its quality is measured on.
         store: its store.
     """
     members: list[CachedRanker] = []
     for name in parts:
-        members += [(yield from trained(name))]
+        members += [(yield from trained(name, member_changes(name, options)))]
     ranker = combine([member.ranker for member in members], options)
     recipe = recipe_of(ranker, options)
     key = key_of("ranker", recipe, [member.artefact.key.digest for member in members])

@@ -1,8 +1,9 @@
 """Rankers made of trained rankers: fusion of several, shuffles or pairs of one aggregated.
 
 Their names say what they are made of: `rrf:dlcm+lambdamart@tuned`, `mean-rank:mart+ranksvm`,
-`shuffled:dlcm`, `shuffled-kemeny-32:dlcm`, `pairwise-goa:pair-net`. A number is the constant k of
-reciprocal rank fusion, the number of shuffles or the seed of an aggregator.
+`shuffled:dlcm`, `shuffled-kemeny-32:dlcm`, `pairwise-goa:pair-net`, `subset-3:setrank-imsab`. A
+number is the constant k of reciprocal rank fusion, the number of shuffles, the seed of an
+aggregator or the size of the subsets.
 """
 
 from collections.abc import Sequence
@@ -22,9 +23,17 @@ from shuffleproof.core.data.ragged import order_within
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.rankers.base import Input, Ranker, one_line
 from shuffleproof.core.rankers.canonical import document_digests
-from shuffleproof.core.rankers.combining import KINDS, Combining, Fusion, Pairwise, ShuffleOptions
+from shuffleproof.core.rankers.combining import (
+    KINDS,
+    Combining,
+    Fusion,
+    Pairwise,
+    ShuffleOptions,
+    SubsetOptions,
+)
 from shuffleproof.core.rankers.ensemble.saved import load_members, save
 from shuffleproof.core.rankers.ensemble.shuffled import ShuffledRanker
+from shuffleproof.core.rankers.ensemble.subset import SubsetRanker
 from shuffleproof.core.rankers.pairs.function import preferences_of
 
 TOP = 10
@@ -32,7 +41,7 @@ TOP = 10
 
 
 def combine(members: Sequence[Ranker], options: Combining) -> Ranker:
-    """The ranker made of trained ones: a fusion, one of them shuffled, or its pairs aggregated.
+    """The ranker made of trained ones: a fusion, or one shuffled, in pairs or in sets.
 
     Raises:
         ParameterError: too few members for a fusion, or several where one is meant.
@@ -43,6 +52,12 @@ def combine(members: Sequence[Ranker], options: Combining) -> Ranker:
         return ShuffledRanker(members[0], options)
     if isinstance(options, Pairwise) and len(members) == 1:
         return PairwiseRanker(members[0], options)
+    if isinstance(options, SubsetOptions) and len(members) == 1:
+        if "neighbours" not in members[0].reads:
+            raise ParameterError(
+                options.kind, members[0].name, "a ranker of sets, as setrank-imsab"
+            )
+        return SubsetRanker(members[0], options)
     finding = f"{options.kind} of {len(members)}"
     raise ParameterError("combination", finding, "a fusion of several, or one ranker")
 

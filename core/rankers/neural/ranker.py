@@ -35,7 +35,7 @@ from shuffleproof.core.rankers.neural.feed import (
     read_rankings,
 )
 from shuffleproof.core.rankers.neural.recipes import NeuralSpec
-from shuffleproof.core.seeds import mix_bits
+from shuffleproof.core.seeds import generator, mix_bits
 from shuffleproof.core.training.loop import TrainingData, train
 from shuffleproof.core.training.network import (
     Network,
@@ -49,6 +49,9 @@ from shuffleproof.core.training.network import (
 from shuffleproof.core.words import counted
 
 FAMILY = "neural"
+
+SELECTION_CUTS = 8
+"""Number of times that validation lists are cut into sets: more sets, less noise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,6 +275,7 @@ def fit(
     place, features = device(None), train_lists.dataset.feature_ids
     # On train alone: the released code sees validation and test too (a leak)
     normalisation = fit_normalisation(spec.training.normalisation, train_lists.dataset)
+    valid_lists = _drawn(valid_lists, spec.training.documents)
     judged = [_as_fed(spec, part) for part in (train_lists, valid_lists)]
     on_device = [_held_lists(normalisation, part, place) for part in judged]
     data = TrainingData(spec.name, on_device[0], on_device[1], judged[1])
@@ -309,6 +313,20 @@ def load(directory: Path) -> NeuralRanker:
         head["facts"],
         tuple(head.get("columns", ())),
     )
+
+
+def _drawn(part: JudgedLists, size: int | None) -> JudgedLists:
+    """The lists cut into random sets of one size, SELECTION_CUTS times; None: as they are."""
+    if size is None:
+        return part
+    draws, lists = generator(0, "selection", size), part.lists
+    members = [
+        start + draws.permutation(length)[: length // size * size].reshape(-1, size)
+        for _ in range(SELECTION_CUTS)
+        for start, length in zip(lists.offsets, lists.lengths, strict=False)
+    ]
+    nothing = np.empty((0, size), dtype=np.int64)
+    return JudgedLists(part.dataset, lists.subsets(np.concatenate([nothing, *members])))
 
 
 def _as_fed(spec: NeuralSpec, part: JudgedLists) -> JudgedLists:

@@ -63,6 +63,7 @@ LATER: dict[str, Any] = {
     "cutoff": 10,
     "steepness": 1.0,
     "hidden_features": 0.0,
+    "documents": None,
 }
 """Fields that came after rankers had been stored, and the values that those were made with.
 

@@ -39,6 +39,8 @@ NAMES = [
      "Shuffled-4(RRF(DLCM, MART))"),
     ("rrf:shuffled-borda:dlcm+mart", C, "rrf:shuffled-borda:dlcm+mart", "", "",
      "RRF(Shuffled-borda(DLCM), MART)"),
+    ("subset-5:setrank-imsab@small", C, "subset-5:setrank-imsab", "", "",
+     "Subset-5(SetRank IMSAB small)"),
     ("pairwise-goa:pair-net", C, "pairwise-goa:pair-net", "", "", "Pairwise(Pair net, goa)"),
     ("pairwise-multi-quicksort-7:mart@small", C, "pairwise-multi-quicksort-7:mart", "", "",
      "Pairwise(MART small, multi-quicksort, 7)"),
@@ -67,6 +69,7 @@ def test_every_way_to_name_a_ranker_parses_and_prints_back(case):
     [
         ("shuffled-mean-16:rrf-60:a+b", "shuffled:rrf:a+b"),
         ("setrank-imsab 3f2a91", "setrank-imsab#3f2a91"),
+        ("subset:dlcm", "subset-3:dlcm"),
     ],
 )
 def test_what_means_the_same_is_the_same(text, printed):
@@ -94,6 +97,8 @@ def test_what_a_combination_is_made_of():
         ("dlcm#mine", "digits of a stored ranker's key"),
         ("dlcm@small#0a1b", "dlcm#3f2a91"),
         ("shuffled-0:dlcm", "shuffles is"),
+        ("subset-1:dlcm", "size is"),
+        ("subset-mean:dlcm", "write subset:a+b"),
         ("rrf:", "name its members"),
         ("rrf-best:a+b", "name its members"),
         ("rrf:dlcm", "two or more"),

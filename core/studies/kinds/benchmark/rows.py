@@ -173,7 +173,11 @@ def _digest_of(workbench: Workbench, name: RankerName) -> str:
 
 
 def trained_at(
-    workbench: Workbench, name: RankerName, seed: int, wide: Workbench
+    workbench: Workbench,
+    name: RankerName,
+    seed: int,
+    wide: Workbench,
+    changes: Mapping[str, str] | None = None,
 ) -> Generator[Progress, None, CachedRanker]:
     """Ranker of a row at one seed, trained or stored; likewise the members of a combination.
 
@@ -186,10 +190,12 @@ def trained_at(
             yield from wide.combined(
                 name.parts,
                 name.options.at(seed),
-                lambda part: trained_at(workbench, part, seed, wide),
+                lambda part, changes: trained_at(workbench, part, seed, wide, changes),
             )
         )
     spec = registry.spec_of(name, workbench.preset)
-    changes = {"seed": str(seed)} if seed and draws(spec.recipe()) else {}
+    seeded = {"seed": str(seed)} if seed and draws(spec.recipe()) else {}
     reads_more = spec.rankings > workbench.prepared.test.lists.rankings
-    return (yield from (wide if reads_more else workbench).train(name, changes))
+    return (
+        yield from (wide if reads_more else workbench).train(name, {**seeded, **(changes or {})})
+    )

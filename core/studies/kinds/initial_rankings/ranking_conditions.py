@@ -20,6 +20,7 @@ from shuffleproof.core.progress import Progress, with_words
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.ensemble import rankers as ensemble
 from shuffleproof.core.rankers.ensemble.shuffled import ShuffledRanker
+from shuffleproof.core.rankers.ensemble.subset import SubsetRanker
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.names import ANTI, ORACLE
 from shuffleproof.core.studies.workbench import Workbench
@@ -137,7 +138,7 @@ def reading_others(ranker: Ranker, columns: Sequence[int | None]) -> Ranker:
     if isinstance(ranker, ensemble.FusedRanker):
         members = tuple(reading_others(member, columns) for member in ranker.members)
         return replace(ranker, members=members)
-    if isinstance(ranker, ShuffledRanker):
+    if isinstance(ranker, ShuffledRanker | SubsetRanker):
         return replace(ranker, member=reading_others(ranker.member, columns))
     if not isinstance(ranker, Exchangeable):
         raise UsageError(

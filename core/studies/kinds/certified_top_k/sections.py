@@ -1,0 +1,211 @@
+"""Sections of a study of certified top documents: gap chart, shares, price."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from shuffleproof.core.metrics.certified import CONFIDENCE
+from shuffleproof.core.metrics.significance import bootstrap_interval
+from shuffleproof.core.rankers.name import RankerName
+from shuffleproof.core.seeds import generator
+from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.kinds.certified_top_k.question import CertifiedTopK
+from shuffleproof.core.studies.kinds.certified_top_k.study import (
+    DUPLICATED,
+    INJECTED,
+    MEASURE,
+    MEASURES,
+    REMOVED,
+)
+from shuffleproof.core.studies.result import StudyResult, known_mean
+from shuffleproof.core.studies.sections import (
+    Convention,
+    Finding,
+    Headline,
+    Picture,
+    Section,
+    View,
+)
+from shuffleproof.core.studies.table_text import records
+from shuffleproof.core.studies.tables import Table
+from shuffleproof.core.words import percent, signed
+
+ROWS = (
+    tables.RANKER,
+    tables.Column("inject", "Added", tables.COUNT, "Documents added to a list."),
+    tables.Column("k", "k", tables.COUNT),
+    tables.Column("K", "K", tables.COUNT),
+    tables.Column(
+        "certified", "Certified", tables.SHARE,
+        "Of the top k: stays in the top K whatever is added. Empty: no certificate.",
+    ),
+    *tables.bounds(spec=tables.SHARE),
+    tables.Column("attacked", "Attacked", tables.SHARE, "Of the top k: the attack pushed it out."),
+    tables.QUERIES,
+)  # fmt: skip
+CHANGES = (
+    tables.RANKER,
+    tables.Column("change", "Change", help="Of any one other document."),
+    tables.Column(
+        "share", "Stays", tables.SHARE, "Of the top k: stays in the top K, exactly computed."
+    ),
+    *tables.bounds(spec=tables.SHARE),
+    tables.QUERIES,
+)
+PRICE = (
+    tables.RANKER,
+    tables.Column("measure", "Measure"),
+    tables.Column("plain", "Whole list", tables.VALUE, "The same ranker on whole lists."),
+    tables.Column("smoothed", "Sets", tables.VALUE, "The ranker on sets of M documents."),
+    tables.Column("difference", "Difference", tables.CHANGE),
+    *tables.bounds(),
+    tables.Column("alone", "Single documents", tables.NAME, "The best of them here."),
+    tables.Column("alone_value", "Its value", tables.VALUE),
+    tables.Column("above", "Above it", tables.CHANGE, "Sets minus single documents."),
+    *tables.bounds("above_low", "above_high", detail=True),
+    tables.QUERIES,
+)
+CONVENTION = (
+    "Added documents may have any features; the other documents and their relative initial ranks "
+    "do not change. Lists in which every document must stay are left out. Attack: documents of the "
+    "data set, random feature vectors and gradient steps"
+)
+
+
+def headline(result: StudyResult, view: View) -> Headline:
+    """Certified share of the first certified ranker under the fewest added documents."""
+    rows = _chosen(table(result), view)
+    subsets = {label for label, _ in result.recipe["subsets"]}
+    best = rows[rows["ranker"].isin(subsets)]
+    best = best if len(best) else rows
+    row = best.sort_values(["inject", "certified"], ascending=[True, False]).iloc[0]
+    added = "one document" if row["inject"] == 1 else f"{int(row['inject'])} documents"
+    verb = "is" if row["inject"] == 1 else "are"
+    pushed = f"the attack pushed {percent(row['attacked'])} out"
+    if np.isnan(row["certified"]):
+        name = RankerName.of(str(row["ranker"])).display
+        return Headline(f"No certificate for {name}: with {added} added, {pushed}.")
+    interval = f"95 % CI {percent(row['low'])}–{percent(row['high'])}, n = {int(row['n'])}"
+    return Headline(
+        f"Of the top {row['k']} documents, {percent(row['certified'])} ({interval}) stay in the "
+        f"top {row['K']} whatever {added} {verb} added; {pushed}."
+    )
+
+
+def sections(result: StudyResult, view: View) -> Iterator[Section]:
+    """Sections of the result, in display order."""
+    rows, prices, other = (_chosen(make(result), view) for make in (table, price, changes))
+    yield Picture("certified", (rows,))
+    for row in prices.to_dict("records"):
+        name = RankerName.of(str(row["ranker"])).display
+        yield Finding(
+            f"{name} changes {MEASURE} by {signed(row['difference'])} (95 % CI "
+            f"{signed(row['low'])} to {signed(row['high'])}, n = {row['n']}) against whole lists."
+        )
+    yield Convention(CONVENTION + _confidence(result))
+    yield Table(rows, ROWS, "Documents of the top k that stay in the top K")
+    if len(prices):
+        yield Table(prices, PRICE, "Price of the certificate")
+    if len(other):
+        yield Table(other, CHANGES, "Removal or duplication of any one other document")
+
+
+def _chosen(frame: pd.DataFrame, view: View) -> pd.DataFrame:
+    """Rows of the rankers that are shown."""
+    return frame[frame["ranker"].isin(view.compared_labels(dict.fromkeys(frame["ranker"])))]
+
+
+def _confidence(result: StudyResult) -> str:
+    drawn = {label for label, _ in result.recipe["subsets"]} - set(result.recipe["exact"])
+    if not drawn:
+        return ""
+    return f". Drawn sets: all bounds of a list hold together with confidence {CONFIDENCE:g}"
+
+
+def answer(result: StudyResult, _view: View) -> dict[str, Any]:
+    """Answer of the command in JSON."""
+    return {
+        "rows": records(table(result)),
+        "price": records(price(result)),
+        "changes": records(changes(result)),
+        "said": CONVENTION + _confidence(result),
+    }
+
+
+def table(result: StudyResult) -> pd.DataFrame:
+    """Certified and attacked shares: ROWS, means over the lists, one row per ranker and number."""
+    rows = []
+    for ranker, change, level in result.points:
+        if change == INJECTED:
+            certified, attacked = _values(result, ranker, change, level)[:2]
+            low, high = _interval(certified)
+            rows.append({
+                "ranker": ranker, "inject": int(level), "k": result.recipe["k"],
+                "K": result.recipe["K"], "certified": known_mean(certified), "low": low,
+                "high": high, "attacked": known_mean(attacked),
+                "n": int(np.isfinite(attacked).sum()),
+            })  # fmt: skip
+    return pd.DataFrame(rows, columns=tables.keys(ROWS))
+
+
+def changes(result: StudyResult) -> pd.DataFrame:
+    """Share of the top that stays whichever other document is removed, or duplicated: CHANGES."""
+    rows = []
+    for ranker, change, level in result.points:
+        if change in {REMOVED, DUPLICATED}:
+            stays = _values(result, ranker, change, level)[0]
+            low, high = _interval(stays)
+            rows.append({
+                "ranker": ranker, "change": change, "share": known_mean(stays), "low": low,
+                "high": high, "n": int(np.isfinite(stays).sum()),
+            })  # fmt: skip
+    return pd.DataFrame(rows, columns=tables.keys(CHANGES))
+
+
+def price(result: StudyResult) -> pd.DataFrame:
+    """Difference of each subset ranker from whole lists and from single documents: PRICE."""
+    level = float(result.recipe["inject"][0])
+    values = {
+        ranker: _values(result, ranker, INJECTED, level)[MEASURES.index(MEASURE)]
+        for ranker in result.rankers_at(INJECTED, level)
+    }
+    alone = max(
+        (label for label in result.recipe["alone"] if label in values),
+        key=lambda label: known_mean(values[label]),
+        default="",
+    )
+    rows = []
+    for smoothed, plain in result.recipe["subsets"]:
+        if smoothed in values and plain in values:
+            loss = values[smoothed] - values[plain]
+            above = values[smoothed] - values[alone] if alone else np.full_like(loss, np.nan)
+            (low, high), (above_low, above_high) = map(_interval, (loss, above))
+            rows.append({
+                "ranker": smoothed, "measure": MEASURE, "plain": known_mean(values[plain]),
+                "smoothed": known_mean(values[smoothed]), "difference": known_mean(loss),
+                "low": low, "high": high, "alone": alone,
+                "alone_value": known_mean(values[alone]) if alone else np.nan,
+                "above": known_mean(above), "above_low": above_low, "above_high": above_high,
+                "n": int(np.isfinite(loss).sum()),
+            })  # fmt: skip
+    return pd.DataFrame(rows, columns=tables.keys(PRICE))
+
+
+def _values(result: StudyResult, ranker: str, change: str, level: float) -> np.ndarray:
+    """Values per list of a row, in the order of MEASURES."""
+    trials = result.trials
+    is_row = (
+        (trials["ranker"] == ranker) & (trials["family"] == change) & (trials["level"] == level)
+    )
+    values: np.ndarray = result.values[np.flatnonzero(is_row)[0]].astype(np.float64)
+    return values
+
+
+def _interval(values: np.ndarray) -> tuple[float, float]:
+    """Interval of a mean over the lists; none for fewer than two."""
+    known = values[np.isfinite(values)]
+    if len(known) < 2:
+        return np.nan, np.nan
+    return bootstrap_interval(known, generator(0, CertifiedTopK.kind))
