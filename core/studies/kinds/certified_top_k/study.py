@@ -8,7 +8,7 @@ all sets also have exact answers to removed and duplicated documents.
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,9 @@ from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
+from shuffleproof.core.rankers.boosting.box_search import Leaves
 from shuffleproof.core.rankers.ensemble.subset import ScoredSets, SubsetRanker
+from shuffleproof.core.rankers.linear.box_bounds import DenseLayers
 from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.keys import key_of
@@ -35,6 +37,11 @@ from shuffleproof.core.studies.kinds.certified_top_k.changed_lists import (
     ListOfOne,
     margins,
 )
+from shuffleproof.core.studies.kinds.certified_top_k.moved_documents import (
+    MovedDocument,
+    bounds_of,
+    units,
+)
 from shuffleproof.core.studies.kinds.certified_top_k.question import CertifiedTopK
 from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import CellResult, Trial
@@ -43,10 +50,14 @@ from shuffleproof.core.studies.workbench import OpenRankers, Workbench, digests_
 INJECTED, REMOVED, DUPLICATED = "injected", "removed", "duplicated"
 """Changes of a list; the level is the number of documents."""
 
+MOVED = "moved"
+"""Change of one document's features; the level is its rank from 1, and 0 for the last."""
+
 MEASURE = "NDCG@10"
 MEASURES = ("certified", "attacked", MEASURE)
 """Values per list: shares of the top k that are certified to stay and that the attack pushed out
-(not a number where every document must stay), and the measure of the unchanged list."""
+(not a number where every document must stay), and the measure of the unchanged list. For moved
+documents the first two are moves: certified to keep it out of the top k, and of the attack."""
 
 Top = Int64[np.ndarray, " top"]
 
@@ -70,6 +81,8 @@ class Plan(CellPlan):
         tries: documents that the attack tries in each step.
         seed: of the attack.
         queries: number of test queries, from the first; None: all.
+        boxes: most splits in the search over trees; 0: no moved documents.
+        train: digest of the training documents, whose deviations are the units of moves.
     """
 
     kind: str = field(default=CertifiedTopK.kind, init=False)
@@ -87,6 +100,8 @@ class Plan(CellPlan):
     tries: int
     seed: int
     queries: int | None
+    boxes: int
+    train: str
     measures: tuple[str, ...] = field(default=MEASURES, init=False)
 
     def cells(self) -> tuple[Cell, ...]:
@@ -97,8 +112,14 @@ class Plan(CellPlan):
             for change, level in [
                 *((INJECTED, count) for count in self.inject),
                 *(((REMOVED, 1), (DUPLICATED, 1)) if label in self.exact else ()),
+                *((MOVED, rank) for rank in self._moved(label)),
             ]
         )
+
+    def _moved(self, label: str) -> tuple[int, ...]:
+        """Ranks of the documents that move; none of subset rankers, which have no bound."""
+        moves = self.boxes and label not in dict(self.subsets)
+        return tuple(dict.fromkeys((self.k + 1, 2 * self.k, 0))) if moves else ()
 
     def _digest(self, ranker: str, change: str, level: int) -> str:
         facts = {
@@ -107,6 +128,8 @@ class Plan(CellPlan):
         }  # fmt: skip
         if change == INJECTED:
             facts |= {"rounds": self.rounds, "tries": self.tries, "seed": self.seed}
+        if change == MOVED:
+            facts |= {"boxes": self.boxes, "train": self.train}
         return key_of("trial", facts).digest
 
 
@@ -147,11 +170,14 @@ def run(workbench: Workbench, question: CertifiedTopK) -> Generator[Progress, No
         tries=question.tries,
         seed=question.seed,
         queries=question.queries,
+        boxes=question.boxes,
+        train=workbench.prepared.train.dataset.fingerprint,
     )
     base, records = workbench.test_lists(plan.queries), workbench.store.records
     ids = query_ids_of(base)
     examined: dict[str, Examination] = {}
-    compute = partial(_compute, plan, opened, base, examined)
+    unit = units(workbench.prepared.train.dataset)
+    compute = partial(_compute, plan, opened, base, unit, examined)
 
     def facts() -> dict[str, Any]:
         return workbench.facts(base, opened) | {"set_size": base.lists.mean_length}
@@ -190,6 +216,7 @@ def _compute(
     plan: Plan,
     rankers: Mapping[str, Ranker],
     base: JudgedLists,
+    unit: Float64[np.ndarray, " features"],
     known: dict[str, "Examination"],
     cell: Cell,
 ) -> Generator[Progress, None, CellResult]:
@@ -201,7 +228,11 @@ def _compute(
     examined, count = known[label], len(base.lists)
     values = np.empty((2, count))
     for at in range(count):
-        values[:, at] = examined.shares(cell.row, at)
+        values[:, at] = (
+            examined.moves(int(cell.row.level), at, unit)
+            if cell.row.family == MOVED
+            else examined.shares(cell.row, at)
+        )
         yield Progress(work.index(cell), len(work), "cells", part=(at + 1) / (count + 1))
     quality = evaluate([Measure.parse(MEASURE)], base.dataset, base.lists, examined.scores)
     facts = {"queries": count, "set_size": base.lists.mean_length}
@@ -267,6 +298,24 @@ class Examination:
         left = margins(self.attacked[at][added - 1][None], top, self.plan.K) < -ROUNDING
         means = self.sets[at] if self.sets else scores
         return self._certified(means, top, added), float(left.mean())
+
+    def moves(
+        self, rank: int, at: int, unit: Float64[np.ndarray, " features"]
+    ) -> tuple[float, float]:
+        """Certified and attacked move of the document at a rank of one list."""
+        inside = slice(*self.base.lists.offsets[at : at + 2])
+        scores = self.scores[inside].astype(np.float64)
+        if len(scores) < max(rank, self.plan.k + 1):
+            return np.nan, np.nan
+        place, start = int(_top(scores, len(scores))[rank - 1]), ListOfOne.of(self.base, at)
+        document = MovedDocument(
+            self.ranker, is_alone(self.ranker), unit, self.plan.k, start, scores, place
+        )
+        return document.radii(self._bounds, self.plan.boxes)
+
+    @cached_property
+    def _bounds(self) -> DenseLayers | Leaves | None:
+        return bounds_of(self.ranker, self.base.dataset.feature_ids)
 
     def _certified(self, scores: Float64[np.ndarray, " docs"], top: Top, added: int) -> float:
         """Certified share of the top; not a number for set rankers on whole lists."""
