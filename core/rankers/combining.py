@@ -99,6 +99,9 @@ class SubsetOptions(CheckedParameters):
     rounds: int = parameter(
         400, "drawn sets that count for a document, for sets of more than 3", low=2, high=100_000
     )
+    temperature: float = parameter(
+        0.05, "T of the softmax in a set; the lower, the more the best document gets", low=1e-3
+    )
     seed: int = parameter(0, "seed of the drawn sets", low=0)
 
     @property

@@ -11,7 +11,7 @@ import numpy as np
 
 from shuffleproof.core.data.features import fit
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.metrics.certified import Bounds
+from shuffleproof.core.metrics.injection import Bounds
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.combining import SubsetOptions
 from shuffleproof.core.rankers.ensemble.subset import SubsetRanker
@@ -60,7 +60,7 @@ def examined(ranker, start, pool, draws):
         changed_lists.scores_with_each = original
     for added, after in tried:
         left = margins(after, top, kept) < 0
-        certified = np.array([bounds.certified(one, added, kept) for one in top.tolist()])
+        certified = np.array([bounds.is_certified(one, added, kept) for one in top.tolist()])
         counts += len(after), int((left & certified).any(axis=1).sum()), int(left.sum())
     return counts
 

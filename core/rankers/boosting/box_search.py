@@ -152,7 +152,7 @@ class BoxSearch:
         part = low, high, distances
         moves = np.unique(distances[distances < self.move])
         first = bisect_left(
-            moves, True, key=lambda move: np.float32(self._sum(part, move) + slack) >= self.target
+            moves, self.target, key=lambda move: float(np.float32(self._sum(part, move) + slack))
         )
         return float(moves[first]) if first < len(moves) else np.inf, part
 

@@ -181,6 +181,7 @@ class LambdaMART(TabularRanker):
 
     @cached_property
     def booster(self) -> "Booster":
+        """LightGBM's model."""
         from lightgbm import Booster  # noqa: PLC0415 (recipes load without it)
 
         return Booster(model_str=self.text)

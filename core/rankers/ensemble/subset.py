@@ -1,9 +1,9 @@
 """Subset smoothing: a document's score is its mean over sets of M documents of the list.
 
 A set ranker scores sets of M documents. In each set a document gets its share of the softmax of
-the scores, e^(z/T) / Σ e^(z/T) with T = TEMPERATURE. The shares of a set are in [0, 1], add up to 1
-and depend on the documents of the set alone. So a document that is added to the list changes only
-the sets that hold it (`core.metrics.injection`).
+the scores, e^(z/T) / Σ e^(z/T). A low temperature T spreads the means most. The shares of a set are
+in [0, 1], add up to 1 and depend on the documents of the set alone. So a document that is added to
+the list changes only the sets that hold it (`core.metrics.injection`).
 """
 
 from collections.abc import Iterator
@@ -23,9 +23,6 @@ from shuffleproof.core.rankers.canonical import document_digests
 from shuffleproof.core.rankers.combining import SubsetOptions
 from shuffleproof.core.rankers.ensemble.saved import save
 from shuffleproof.core.seeds import generator
-
-TEMPERATURE = 0.25
-"""T of the softmax in a set: the lower, the nearer to 1 for the best document and 0 for others."""
 
 AT_ONCE = 1 << 18
 """Documents of sets that the member scores at once, which bounds memory."""
@@ -136,7 +133,12 @@ class SubsetRanker:
             inside = np.argsort(digests[part], axis=1, kind="stable")
             shown = lists.subsets(np.take_along_axis(part, inside, axis=1))
             scores = self.member.score(dataset, shown).reshape(part.shape)
-            np.put_along_axis(shares[first : first + most], inside, softmax_shares(scores), axis=1)
+            np.put_along_axis(
+                shares[first : first + most],
+                inside,
+                softmax_shares(scores, self.options.temperature),
+                axis=1,
+            )
         return shares
 
     def save(self, directory: Path) -> None:
@@ -144,15 +146,15 @@ class SubsetRanker:
         save(self.options.kind, (self.member,), asdict(self.options), directory)
 
 
-def softmax_shares(scores: Float32[np.ndarray, "sets size"]) -> Shares:
-    """Softmax of the scores of every set at TEMPERATURE.
+def softmax_shares(scores: Float32[np.ndarray, "sets size"], temperature: float) -> Shares:
+    """Softmax of the scores of every set.
 
-    >>> softmax_shares(np.zeros((1, 4), np.float32)).tolist()
+    >>> softmax_shares(np.zeros((1, 4), np.float32), 0.5).tolist()
     [[0.25, 0.25, 0.25, 0.25]]
     """
-    scaled = (scores - scores.max(axis=1, keepdims=True)) / np.float64(TEMPERATURE)
+    scaled = (scores - scores.max(axis=1, keepdims=True)) / np.float64(temperature)
     powers = np.exp(scaled)
-    return powers / powers.sum(axis=1, keepdims=True)
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
 def sets_of(

@@ -6,6 +6,7 @@ et al., 2018) replaces it where it is tighter. For a linear ranker the bound is 
 of float32 scores is included.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,10 +21,11 @@ from shuffleproof.core.rankers.univariate import FeatureRanker
 
 Row = Float64[np.ndarray, " units"]
 Matrix = Float64[np.ndarray, "outputs inputs"]
+Function = Callable[[np.ndarray], np.ndarray]
 Lines = Float64[np.ndarray, "2 2 units"]
 """Lines below and above activations: slopes and intercepts."""
 
-ACTIVATIONS = {
+ACTIVATIONS: dict[str, tuple[Function, Function]] = {
     "relu": (lambda x: np.maximum(x, 0.0), lambda x: (x > 0) * 1.0),
     "elu": (
         lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0.0))),

@@ -67,7 +67,7 @@ def test_printed_names_are_taken_by_questions(capsys):
         question.check(Scope(store))
         (found,) = question.in_store(store).rankers
         assert registry.RankerName.parse(found).base == stored[0]["name"]
-        assert RankerName.parse(found).digits.startswith(digits[:10])
+        assert RankerName.parse(found).last_digits.startswith(digits[:10])
     for kind, field in (("measures", "measures"), ("rankers", "rankers")):
         for row in in_json(capsys, "list", kind)["rows"]:
             FIGURE(

@@ -45,13 +45,13 @@ class AgainstTheMean:
 
 @pytest.mark.parametrize("size", [2, 3])
 def test_a_score_is_the_mean_share_over_all_sets(size):
-    scores = SubsetRanker(AgainstTheMean(), SubsetOptions(size)).score(TEST, ALL)
+    scores = SubsetRanker(AgainstTheMean(), SubsetOptions(size, temperature=0.3)).score(TEST, ALL)
     for first, last in pairwise(ALL.offsets.tolist()):
         shares = {place: [] for place in range(first, last)}
         for chosen in combinations(range(first, last), size):
             value, prior = TEST.features[ALL.rows[[*chosen]], 2], ALL.prior[[*chosen], 0]
             ranks = (prior[:, None] < prior).sum(1)
-            powers = np.exp(((value - value.mean()) ** 2 + ranks) / subset.TEMPERATURE)
+            powers = np.exp(((value - value.mean()) ** 2 + ranks) / 0.3)
             for place, power in zip(chosen, powers, strict=True):
                 shares[place].append(power / powers.sum())
         expected = [np.mean(of_document) for of_document in shares.values()]
@@ -77,7 +77,7 @@ def test_drawn_sets_count_every_document_once_a_round():
     many = SubsetRanker(AgainstTheMean(), SubsetOptions(5, 4000)).score(TEST, ALL)
     first = slice(*ALL.offsets[:2])
     sets = np.array([*combinations(range(7), 5)])
-    shares = softmax_shares(AgainstTheMean().score(TEST, ALL.subsets(sets)).reshape(-1, 5))
+    shares = softmax_shares(AgainstTheMean().score(TEST, ALL.subsets(sets)).reshape(-1, 5), 0.05)
     exact = np.bincount(sets.ravel(), shares.ravel()) / np.bincount(sets.ravel())
     assert many[first] == pytest.approx(exact, abs=0.03)
 
@@ -86,7 +86,7 @@ def test_drawn_sets_count_every_document_once_a_round():
 def test_short_lists_are_one_set(size):
     top = CandidateLists.ranked_by(TEST, TEST.features[:, 1:2], depth=2)
     ranker = SubsetRanker(AgainstTheMean(), SubsetOptions(size))
-    shares = softmax_shares(AgainstTheMean().score(TEST, top).reshape(-1, 2))
+    shares = softmax_shares(AgainstTheMean().score(TEST, top).reshape(-1, 2), 0.05)
     assert ranker.score(TEST, top) == pytest.approx(shares.ravel())
     assert ranker.score(TEST, ALL.select(np.zeros(0, np.int64))).shape == (0,)
 

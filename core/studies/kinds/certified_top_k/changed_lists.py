@@ -14,7 +14,7 @@ from jaxtyping import Float32, Float64, Int64
 
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
-from shuffleproof.core.metrics.certified import clean_share
+from shuffleproof.core.metrics.injection import clean_share
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.ensemble.subset import SubsetRanker, sets_of
 
@@ -32,7 +32,7 @@ STEPS = (0.5, 0.25, 0.1, 0.05)
 class ListOfOne:
     """One list of a data set, alone, to which documents can be added.
 
-    Added documents come first in the initial rankings: nobody could place them better.
+    Added documents come first in the initial rankings, the best place for an adversary.
 
     Attributes:
         dataset: the documents of the list, as one query.
@@ -57,7 +57,7 @@ class ListOfOne:
         """The number of documents."""
         return len(self.prior)
 
-    def added(
+    def with_documents(
         self, vectors: Vectors, prior: Float32[np.ndarray, " rankings"] | None = None
     ) -> "ListOfOne":
         """The list with documents of these features at its end.
@@ -74,7 +74,7 @@ class ListOfOne:
         dataset = RankingDataset(features, labels, bounds, ids, self.dataset.feature_ids)
         return ListOfOne(dataset, priors)
 
-    def labelled(self, place: int) -> RankingDataset:
+    def with_label(self, place: int) -> RankingDataset:
         """The data set with label 1 for one document and 0 for the others."""
         return replace(
             self.dataset,
@@ -120,7 +120,7 @@ def scores_with_each(
         tries: features of the documents.
     """
     documents, count = len(before), len(tries)
-    whole = before.added(tries)
+    whole = before.with_documents(tries)
     if not isinstance(ranker, SubsetRanker) or documents < ranker.options.size:
         members = np.tile(np.arange(documents + 1), (count, 1))
         members[:, -1] += np.arange(count)
@@ -201,7 +201,7 @@ class Attack:
             for step in STEPS if hasattr(self._network, "network") else ():
                 moved = self._moved(now, vector, self._nearest(after, top), step)
                 vector, after = self._best(now, scores, top, np.concatenate([vector, moved]))
-            now = now.added(vector)
+            now = now.with_documents(vector)
             # Drawn sets were few in the search: the ranker itself has the last word
             scores = now.scores(self.ranker) if self._samples else after
             found.append(scores)
@@ -253,13 +253,13 @@ class Attack:
         # The gradient needs PyTorch
         from shuffleproof.core.rankers.neural.attack import directions  # noqa: PLC0415
 
-        whole, network = before.added(vector), self._network
+        whole, network = before.with_documents(vector), self._network
         lists = whole.whole
         if isinstance(self.ranker, SubsetRanker) and len(before) >= self.ranker.options.size:
             size, draws = self.ranker.options.size, np.random.default_rng(len(before))
             others, _ = sets_of(len(before), size - 1, None if size <= 3 else 1, draws)
             lists = whole.lists_of(np.column_stack([others, np.full(len(others), len(before))]))
         # The loss of a list is that of the document's share
-        away = directions(network, JudgedLists(whole.labelled(place), lists))[-1]
+        away = directions(network, JudgedLists(whole.with_label(place), lists))[-1]
         low, high = self.pool.min(axis=0), self.pool.max(axis=0)
         return np.clip(vector + step * (high - low) * away, low, high).astype(np.float32)

@@ -135,8 +135,9 @@ class MovedDocument:
         """The least move on the way to a document that enters, and the document there."""
         origin = self._document.astype(np.float64)
         low, high, best, found = 0.0, 1.0, FARTHEST, far
-        for spacing in (np.geomspace, *[np.linspace] * 3):
-            shares = spacing(max(low, 1e-3 * high), high, RAYS)
+        for level in range(4):
+            # First by factors, then evenly between two of them
+            shares = np.linspace(low, high, RAYS) if level else np.geomspace(1e-3, 1, RAYS)
             tries = origin + shares[:, None] * (far - origin)
             enters = np.flatnonzero(self._margins(tries) >= 0)
             if not len(enters):
@@ -163,7 +164,7 @@ class MovedDocument:
 
     def _with(self, vectors: Rows) -> ListOfOne:
         """The list, and moved documents with the initial ranks of the original at its end."""
-        return self.start.added(vectors.astype(np.float32), self.start.prior[self.place])
+        return self.start.with_documents(vectors.astype(np.float32), self.start.prior[self.place])
 
     def _members(self, added: np.ndarray) -> np.ndarray:
         """Places of the documents of lists with the moved document in place of the original."""
@@ -183,5 +184,5 @@ class MovedDocument:
         whole, moved = self._with(vector[None]), len(self.start)
         lists = whole.lists_of(self._members(np.array([moved])))
         # The loss of a list is that of the document's share
-        signs = directions(self.ranker, JudgedLists(whole.labelled(moved), lists))
+        signs = directions(self.ranker, JudgedLists(whole.with_label(moved), lists))
         return -signs[moved].astype(np.float64)

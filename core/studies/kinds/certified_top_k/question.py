@@ -59,4 +59,4 @@ class CertifiedTopK(Question):
     def refuse(self, _scope: Scope) -> None:
         """Refuse a top K that is shorter than the top k."""
         if self.k > self.K:
-            raise UsageError(f"K is {self.K}, k is {self.k}: K must be at least k")
+            raise UsageError(f"k is {self.k}, K is {self.K}: choose K of at least k")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shuffleproof.core.metrics.certified import CONFIDENCE
+from shuffleproof.core.metrics.injection import CONFIDENCE
 from shuffleproof.core.metrics.significance import bootstrap_interval
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.seeds import generator
@@ -111,23 +111,34 @@ def headline(result: StudyResult, view: View) -> Headline:
     best = rows[rows["ranker"].isin(subsets)]
     best = best if len(best) else rows
     row = best.sort_values(["inject", "certified"], ascending=[True, False]).iloc[0]
-    added = "one document" if row["inject"] == 1 else f"{int(row['inject'])} documents"
-    verb = "is" if row["inject"] == 1 else "are"
-    pushed = f"the attack pushed {percent(row['attacked'])} out"
+    pushed = f"The attack pushed {percent(row['attacked'])} of the top {row['k']}"
     if np.isnan(row["certified"]):
         name = RankerName.of(str(row["ranker"])).display
-        return Headline(f"No certificate for {name}: with {added} added, {pushed}.")
-    interval = f"95 % CI {percent(row['low'])}–{percent(row['high'])}, n = {int(row['n'])}"
+        return Headline(f"No certificate for {name}. {pushed} out of the top {row['K']}.")
+    interval = f"95 % CI {percent(row['low'])}–{percent(row['high'])}, n = {row['n']}"
     return Headline(
-        f"Of the top {row['k']} documents, {percent(row['certified'])} ({interval}) stay in the "
-        f"top {row['K']} whatever {added} {verb} added; {pushed}."
+        f"Of the top {row['k']}, {percent(row['certified'])} ({interval}) stay in the top "
+        f"{row['K']} whatever {_added(row['inject'])} added."
     )
+
+
+def _added(count: int) -> str:
+    """Number of added documents, with its verb."""
+    return "one document is" if count == 1 else f"{count} documents are"
 
 
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """Sections of the result, in display order."""
     rows, prices, other = (_chosen(make(result), view) for make in (table, price, changes))
     yield Picture("certified", (rows,))
+    subsets = {label for label, _ in result.recipe["subsets"]}
+    is_first = rows["ranker"].isin(subsets) & (rows["inject"] == rows["inject"].min())
+    for row in rows[is_first & rows["attacked"].notna()].to_dict("records"):
+        name = RankerName.of(str(row["ranker"])).display
+        yield Finding(
+            f"When {_added(row['inject'])} added to {name}'s lists, the attack pushes "
+            f"{percent(row['attacked'], 1)} of the top {row['k']} out of the top {row['K']}."
+        )
     for row in prices.to_dict("records"):
         name = RankerName.of(str(row["ranker"])).display
         yield Finding(

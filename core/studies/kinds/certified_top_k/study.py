@@ -6,7 +6,7 @@ the true share lies between the certified share and one minus the attacked share
 all sets also have exact answers to removed and duplicated documents.
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -18,7 +18,7 @@ from shuffleproof.core.data.lists import JudgedLists
 from shuffleproof.core.errors import UsageError
 from shuffleproof.core.experiment.precomputed_scores import refuse
 from shuffleproof.core.experiment.ranker_sets import expand
-from shuffleproof.core.metrics.certified import ROUNDING, AllSets, Bounds, stays
+from shuffleproof.core.metrics.injection import ROUNDING, AllSets, Bounds, stays
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.progress import Progress
@@ -39,6 +39,7 @@ from shuffleproof.core.studies.kinds.certified_top_k.changed_lists import (
 )
 from shuffleproof.core.studies.kinds.certified_top_k.moved_documents import (
     MovedDocument,
+    Row,
     bounds_of,
     units,
 )
@@ -59,7 +60,7 @@ MEASURES = ("certified", "attacked", MEASURE)
 (not a number where every document must stay), and the measure of the unchanged list. For moved
 documents the first two are moves: certified to keep it out of the top k, and of the attack."""
 
-Top = Int64[np.ndarray, " top"]
+TopPlaces = Int64[np.ndarray, " top"]
 
 
 @dataclass(frozen=True)
@@ -176,8 +177,8 @@ def run(workbench: Workbench, question: CertifiedTopK) -> Generator[Progress, No
     base, records = workbench.test_lists(plan.queries), workbench.store.records
     ids = query_ids_of(base)
     examined: dict[str, Examination] = {}
-    unit = units(workbench.prepared.train.dataset)
-    compute = partial(_compute, plan, opened, base, unit, examined)
+    examine = partial(Examination.of, plan, base, units(workbench.prepared.train.dataset))
+    compute = partial(_compute, plan, opened, examine, examined)
 
     def facts() -> dict[str, Any]:
         return workbench.facts(base, opened) | {"set_size": base.lists.mean_length}
@@ -215,8 +216,7 @@ def _check(ranker: Ranker) -> None:
 def _compute(
     plan: Plan,
     rankers: Mapping[str, Ranker],
-    base: JudgedLists,
-    unit: Float64[np.ndarray, " features"],
+    examine: Callable[[Ranker], "Examination"],
     known: dict[str, "Examination"],
     cell: Cell,
 ) -> Generator[Progress, None, CellResult]:
@@ -224,12 +224,13 @@ def _compute(
     if label not in known:
         # One ranker's scores alone are held: they serve all of its cells
         known.clear()
-        known[label] = Examination.of(plan, rankers[label], base)
-    examined, count = known[label], len(base.lists)
+        known[label] = examine(rankers[label])
+    examined, base = known[label], known[label].base
+    count = len(base.lists)
     values = np.empty((2, count))
     for at in range(count):
         values[:, at] = (
-            examined.moves(int(cell.row.level), at, unit)
+            examined.moves(int(cell.row.level), at)
             if cell.row.family == MOVED
             else examined.shares(cell.row, at)
         )
@@ -250,6 +251,7 @@ class Examination:
         scores: of every candidate.
         sets: mean shares of every list over the certificate's sets; empty for other rankers.
         stay: share of the top of every list that stays after any removal, and any duplication.
+        unit: of the moves of each feature.
         attacked: scores of a list with 1, 2, … added documents, by its number.
     """
 
@@ -259,13 +261,14 @@ class Examination:
     scores: Float32[np.ndarray, " candidates"]
     sets: tuple[Float64[np.ndarray, " _docs"], ...] = ()
     stay: tuple[tuple[float, float], ...] = ()
+    unit: Row = field(default_factory=lambda: np.empty(0))
     attacked: dict[int, list[np.ndarray]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, plan: Plan, ranker: Ranker, base: JudgedLists) -> "Examination":
+    def of(cls, plan: Plan, base: JudgedLists, unit: Row, ranker: Ranker) -> "Examination":
         """Score the lists; sets of the certificate are those of the ranker if it scores all."""
         if not isinstance(ranker, SubsetRanker):
-            return cls(plan, ranker, base, ranker.score(base.dataset, base.lists))
+            return cls(plan, ranker, base, ranker.score(base.dataset, base.lists), unit=unit)
         exact = ranker.options.is_exact
         more = replace(ranker, options=replace(ranker.options, rounds=plan.rounds))
         sets, stay = [], []
@@ -299,41 +302,41 @@ class Examination:
         means = self.sets[at] if self.sets else scores
         return self._certified(means, top, added), float(left.mean())
 
-    def moves(
-        self, rank: int, at: int, unit: Float64[np.ndarray, " features"]
-    ) -> tuple[float, float]:
+    def moves(self, rank: int, at: int) -> tuple[float, float]:
         """Certified and attacked move of the document at a rank of one list."""
         inside = slice(*self.base.lists.offsets[at : at + 2])
         scores = self.scores[inside].astype(np.float64)
         if len(scores) < max(rank, self.plan.k + 1):
             return np.nan, np.nan
         place, start = int(_top(scores, len(scores))[rank - 1]), ListOfOne.of(self.base, at)
-        document = MovedDocument(
-            self.ranker, is_alone(self.ranker), unit, self.plan.k, start, scores, place
+        moved = MovedDocument(
+            self.ranker, is_alone(self.ranker), self.unit, self.plan.k, start, scores, place
         )
-        return document.radii(self._bounds, self.plan.boxes)
+        return moved.radii(self._bounds, self.plan.boxes)
 
     @cached_property
     def _bounds(self) -> DenseLayers | Leaves | None:
         return bounds_of(self.ranker, self.base.dataset.feature_ids)
 
-    def _certified(self, scores: Float64[np.ndarray, " docs"], top: Top, added: int) -> float:
+    def _certified(self, scores: Float64[np.ndarray, " docs"], top: TopPlaces, added: int) -> float:
         """Certified share of the top; not a number for set rankers on whole lists."""
         if isinstance(self.ranker, SubsetRanker):
             options = self.ranker.options
             bounds = (
                 Bounds.exact(scores, options.size)
                 if options.is_exact or len(scores) <= options.size
-                else Bounds.drawn(scores, options.size, self.plan.rounds)
+                else Bounds.of_sample(scores, options.size, self.plan.rounds)
             )
-            return float(np.mean([bounds.certified(d, added, self.plan.K) for d in top]))
+            return float(np.mean([bounds.is_certified(d, added, self.plan.K) for d in top]))
         if not is_alone(self.ranker):
             return np.nan
         # The order of the others does not change: the added documents only take places
         reached = (scores[None] >= scores[top, None]).sum(axis=1)
         return float((reached + added <= self.plan.K).mean())
 
-    def _attack(self, scores: Float64[np.ndarray, " docs"], top: Top, at: int) -> list[np.ndarray]:
+    def _attack(
+        self, scores: Float64[np.ndarray, " docs"], top: TopPlaces, at: int
+    ) -> list[np.ndarray]:
         """Scores of one list with harmful documents, as many as are ever added."""
         start = ListOfOne.of(self.base, at)
         attack = Attack(self.ranker, self.base.dataset.features, self.plan.K, self.plan.tries)
@@ -341,11 +344,11 @@ class Examination:
         return attack.scores(start, scores, top, self.plan.inject[-1], draws)
 
 
-def _top(scores: Float64[np.ndarray, " docs"], k: int) -> Top:
+def _top(scores: Float64[np.ndarray, " docs"], k: int) -> TopPlaces:
     return np.argsort(-scores, kind="stable")[:k]
 
 
-def _staying(changed: AllSets, top: Top, kept: int) -> tuple[float, float]:
+def _staying(changed: AllSets, top: TopPlaces, kept: int) -> tuple[float, float]:
     """Share of the top that stays whichever one other document is removed, and is duplicated."""
     without, twice = changed.without(), changed.duplicated()
     # The copy has the score of its original

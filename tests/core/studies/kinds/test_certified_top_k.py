@@ -8,7 +8,7 @@ import pytest
 from shuffleproof.core.data.features import fit
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.errors import UsageError
-from shuffleproof.core.metrics.certified import Bounds
+from shuffleproof.core.metrics.injection import Bounds
 from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.combining import SubsetOptions
@@ -48,19 +48,19 @@ def test_scores_with_an_added_document_are_the_rankers(name, size):
     scores, tries = start.scores(ranker), DATASET.features[[0, 40]]
     quick = scores_with_each(ranker, start, scores, tries)
     for one, vector in zip(quick, tries, strict=True):
-        real = start.added(vector[None]).scores(ranker)
+        real = start.with_documents(vector[None]).scores(ranker)
         assert one == pytest.approx(real, abs=1e-5 if size <= 3 else 0.1)
 
 
 def test_plain_rankers_are_scored_again():
     ranker, start = network(), ListOfOne.of(BASE, 1)
     quick = scores_with_each(ranker, start, start.scores(ranker), DATASET.features[:2])
-    real = [start.added(DATASET.features[[one]]).scores(ranker) for one in (0, 1)]
+    real = [start.with_documents(DATASET.features[[one]]).scores(ranker) for one in (0, 1)]
     assert quick == pytest.approx(np.array(real), abs=1e-5)
 
 
 def test_an_added_document_is_first_in_the_initial_ranking():
-    more = ListOfOne.of(BASE, 0).added(DATASET.features[:1])
+    more = ListOfOne.of(BASE, 0).with_documents(DATASET.features[:1])
     assert more.whole.rows[0] == len(more) - 1
     assert more.whole.ranks[0, 0] == 0
 
@@ -72,7 +72,7 @@ def test_removal_and_duplication_are_those_of_the_scored_lists(size):
     sets = study.all_sets(ranker, start, scored)
     without, twice = sets.without(), sets.duplicated()
     for changed in range(len(start)):
-        real = start.added(start.dataset.features[[changed]]).scores(ranker)
+        real = start.with_documents(start.dataset.features[[changed]]).scores(ranker)
         assert twice[changed] == pytest.approx(real[:-1], abs=1e-5)
         left = np.delete(np.arange(len(start)), changed)
         rest = LISTS.select(np.array([3]))
@@ -151,7 +151,7 @@ def test_bounds_of_drawn_sets_are_wider(result, every_study):
     drawn = study.Examination(plan, ranker, BASE, np.empty(0, np.float32))._certified(
         scores, np.arange(2), 1
     )
-    exact = np.mean([Bounds.exact(scores, 5).certified(one, 1, 3) for one in range(2)])
+    exact = np.mean([Bounds.exact(scores, 5).is_certified(one, 1, 3) for one in range(2)])
     assert drawn < exact
 
 

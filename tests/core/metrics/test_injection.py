@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from shuffleproof.core.metrics.certified import (
+from shuffleproof.core.metrics.injection import (
     ROUNDING,
     AllSets,
     Bounds,
@@ -79,7 +79,7 @@ def test_no_document_of_the_grid_breaks_a_certificate(documents, injected, size,
         grid = list(combinations_with_replacement(range(2**documents), injected))
         after = [obeying(clean, documents, size, masks) for masks in grid]
         for place, kept in product(range(documents), range(1, documents + injected + 1)):
-            certified = bounds.certified(place, injected, kept)
+            certified = bounds.is_certified(place, injected, kept)
             broken = any(leaves(one, place, kept) for one in after)
             assert not (certified and broken)
             if (size, injected) == (2, 1):
@@ -96,7 +96,7 @@ def test_bound_and_worst_case_over_all_rankers_are_equal(documents, injected, si
         scores = means(documents, size, random_shares(draws, documents, size).__getitem__)
         every = range(documents + injected)
         for place, kept in product(range(0, documents, 2), range(1, documents + injected, 2)):
-            certified = Bounds.exact(scores, size).certified(place, injected, kept)
+            certified = Bounds.exact(scores, size).is_certified(place, injected, kept)
             worst = any(
                 can_rise(scores, place, rivals, injected, size)
                 for rivals in combinations(set(every) - {place}, kept)
@@ -133,9 +133,9 @@ def test_the_bound_of_the_issue_is_the_case_of_one_rival():
 
 def test_few_documents_stay_and_too_few_places_do_not():
     scores = np.array([1.0, 0.0, 0.0])
-    assert Bounds.exact(scores, 2).certified(2, 2, 5)  # five documents in five places
-    assert not Bounds.exact(scores, 2).certified(0, 3, 3)  # the injected ones take all places
-    assert not Bounds.exact(scores, 5).certified(0, 1, 3)  # no clean set of five
+    assert Bounds.exact(scores, 2).is_certified(2, 2, 5)  # five documents in five places
+    assert not Bounds.exact(scores, 2).is_certified(0, 3, 3)  # the injected ones take all places
+    assert not Bounds.exact(scores, 5).is_certified(0, 1, 3)  # no clean set of five
 
 
 @pytest.mark.parametrize(("chance", "rounds"), [(0.02, 60), (0.3, 60), (0.9, 300)])
@@ -146,13 +146,13 @@ def test_bounds_of_drawn_sets_cover(chance, rounds):
     covered = []
     for _ in range(400):
         shares = draws.binomial(rounds, true) / rounds
-        bounds = Bounds.drawn(shares, 5, rounds)
+        bounds = Bounds.of_sample(shares, 5, rounds)
         covered.append(((bounds.low <= true) & (true <= bounds.high)).all())
         assert (bounds.low <= shares).all()
         assert (shares <= bounds.high).all()
     assert np.mean(covered) >= 0.95
-    wide = Bounds.drawn(true, 5, rounds)
-    narrow = Bounds.drawn(true, 5, 10 * rounds)
+    wide = Bounds.of_sample(true, 5, rounds)
+    narrow = Bounds.of_sample(true, 5, 10 * rounds)
     assert (narrow.high - narrow.low < wide.high - wide.low).all()
 
 

@@ -1,7 +1,7 @@
 """Certificates of subset scores: documents that stay in the top K whatever is added to the list.
 
 A list has n documents. The score of a document is its mean share over the sets of m documents that
-hold it. Shares are in [0, 1], add up to at most 1 in a set, and depend on the set alone. Somebody
+hold it. Shares are in [0, 1], add up to at most 1 in a set, and depend on the set alone. A spammer
 adds r documents of any content. `docs/certificates.md` has the proofs.
 """
 
@@ -15,7 +15,7 @@ Scores = Float64[np.ndarray, " docs"]
 Shares = Float64[np.ndarray, "sets size"]
 Members = Int64[np.ndarray, "sets size"]
 
-ROUNDING = 1e-5
+ROUNDING = 1e-4
 """Margin of an exact score: float32 scores of a set change by less in another batch."""
 
 CONFIDENCE = 0.95
@@ -71,26 +71,26 @@ class Bounds:
         return cls(scores - ROUNDING, scores + ROUNDING, size)
 
     @classmethod
-    def drawn(cls, scores: Scores, size: int, rounds: int) -> "Bounds":
+    def of_sample(cls, scores: Scores, size: int, rounds: int) -> "Bounds":
         """Bounds of scores that are means over `rounds` independent sets of each document.
 
         Hoeffding (JASA 1963, theorem 1): a mean p of values in [0, 1] is at least q > p with
         chance at most exp(−R · KL(q, p)). Bonferroni over two sides and all documents.
 
-        >>> Bounds.drawn(np.array([0.5]), 5, 1000).low.round(3).tolist()
+        >>> Bounds.of_sample(np.array([0.5]), 5, 1000).low.round(3).tolist()
         [0.457]
         """
         limit = np.log(2 * max(len(scores), 1) / (1 - CONFIDENCE)) / rounds
         sides = [_farthest(scores, np.full(len(scores), end), limit) for end in (0.0, 1.0)]
         return cls(sides[0] - ROUNDING, sides[1] + ROUNDING, size)
 
-    def certified(self, place: int, injected: int, kept: int) -> bool:
+    def is_certified(self, place: int, injected: int, kept: int) -> bool:
         """True if a document stays in the top `kept` whatever `injected` documents are added.
 
         Ties count against the document. The bound is exact: some set function of shares in [0, 1]
         attains it.
 
-        >>> [Bounds.exact(np.linspace(1, 0, 20), 2).certified(0, 1, kept) for kept in (1, 2, 3)]
+        >>> [Bounds.exact(np.linspace(1, 0, 20), 2).is_certified(0, 1, kept) for kept in (1, 2, 3)]
         [False, False, True]
         """
         documents, score = len(self.low), float(self.low[place])
