@@ -25,6 +25,9 @@ Part = tuple[Row, Row, Distances]
 """Part of the space between two rows, and the least move into each leaf there."""
 
 Leaf = tuple[int, float, Row, Row]
+ZERO = np.float32(1e-35)
+"""Largest number that LightGBM reads as 0."""
+
 TRIED = 24
 """Moves at which a first document is looked for."""
 
@@ -61,8 +64,12 @@ def _of_trees(ranker: LambdaMART) -> Iterator[Leaf]:
                 continue
             # LightGBM compares doubles: the last float32 on the left, and the next one
             feature, bound = node["split_feature"], node["threshold"]
+            if abs(bound) <= float(ZERO):
+                # Read as 0
+                bound = -np.nextafter(ZERO, np.float32(1)) if bound < 0 else ZERO
             last = np.float32(bound)
-            last = np.nextafter(last, np.float32(-np.inf)) if last > bound else last
+            if float(last) > bound:
+                last = np.nextafter(last, np.float32(-np.inf))
             left, right = high.copy(), low.copy()
             left[feature] = min(high[feature], last)
             right[feature] = max(low[feature], np.nextafter(last, np.float32(np.inf)))
