@@ -218,11 +218,13 @@ def boxes(result: StudyResult) -> pd.DataFrame:
             moves = _values(result, ranker, change, level)[:2]
             certified, attacked = moves[:, np.isfinite(moves[1])]
             low, median, high = _quantiles(certified)
+            exact = certified >= EXACT * attacked
             rows.append({
                 "ranker": ranker, "k": result.recipe["k"],
                 "document": f"{int(level)}" if level else "last", "certified": median,
                 "low": low, "high": high, "attacked": _quantiles(attacked)[1],
-                "exact": known_mean(certified >= EXACT * attacked), "n": len(attacked),
+                "exact": known_mean(np.where(np.isnan(certified), np.nan, exact)),
+                "n": len(attacked),
             })  # fmt: skip
     return pd.DataFrame(rows, columns=tables.keys(BOXES))
 
