@@ -21,6 +21,7 @@ from shuffleproof.core.rankers.boosting.trees import LambdaMART
 Row = Float32[np.ndarray, " features"]
 Rows = Float32[np.ndarray, "leaves features"]
 Distances = Float64[np.ndarray, " leaves"]
+Columns = slice | list[int]
 Part = tuple[Row, Row, Distances]
 """Part of the space between two rows, and the least move into each leaf there."""
 
@@ -119,7 +120,7 @@ class BoxSearch:
             # After a first document, few leaves are near enough to matter
             near = self._moves(self.leaves.low, self.leaves.high).max(axis=1) <= self.move
             self.leaves = Leaves(*(array[near] for array in vars(self.leaves).values()))
-            bound, whole = self._bounded(-ends, ends)
+            bound, whole = self._bounded(-ends, ends, np.zeros(int(near.sum())))
             if bound >= self.move:
                 return self.move
             for move in np.geomspace(max(bound, 1e-3 * self.move), self.move, TRIED):
@@ -135,33 +136,48 @@ class BoxSearch:
             if not halves:
                 # The largest leaves have a document in common: no smaller move is enough
                 return bound
-            for half in halves:
-                bound_of, inside = self._bounded(*half)
+            for low, high, feature in halves:
+                bound_of, inside = self._bounded(low, high, part[2], [feature])
                 if bound_of < self.move:
                     heapq.heappush(heap, (max(bound, bound_of), next(numbers), inside))
         return min([self.move, *(bound for bound, *_ in heap)])
 
-    def _moves(self, low: Row | Rows, high: Row | Rows) -> Float64[np.ndarray, "*rows features"]:
-        """Move of each feature between two rows; infinite if there is none."""
-        own = self.document.astype(np.float64)
+    def _moves(
+        self, low: Row | Rows, high: Row | Rows, at: Columns = slice(None)
+    ) -> Float64[np.ndarray, "*rows features"]:
+        """Move of some features between two rows; infinite if there is none."""
+        own = self.document[at].astype(np.float64)
         away = np.maximum(np.maximum(low - own, own - high), 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            moves = np.where(away > 0, away / self.unit, 0.0)
+            moves = np.where(away > 0, away / self.unit[at], 0.0)
         return np.where(low > high, np.inf, moves)
 
-    def _bounded(self, low: Row, high: Row) -> tuple[float, Part]:
-        """Move from which on the sum of the trees' largest leaves reaches the target."""
+    def _bounded(
+        self, low: Row, high: Row, before: Distances, at: Columns = slice(None)
+    ) -> tuple[float, Part]:
+        """Move from which on the sum of the trees' largest leaves reaches the target.
+
+        Args:
+            low: least values of the part.
+            high: its largest values.
+            before: least moves into the leaves in a part that differs in some features alone.
+            at: these features.
+        """
         leaves = self.leaves
-        inside = np.maximum(leaves.low, low), np.minimum(leaves.high, high)
-        distances = np.maximum(self._moves(*inside).max(axis=1), self._moves(low, high).max())
+        first, last = (
+            np.maximum(leaves.low[:, at], low[at]),
+            np.minimum(leaves.high[:, at], high[at]),
+        )
+        distances = np.maximum(before, self._moves(first, last, at).max(axis=1))
+        distances = np.maximum(distances, self._moves(low[at], high[at], at).max())
         # Rounding of the sum counts against the certificate
         slack = 1e-13 * np.abs(leaves.values).sum()
         part = low, high, distances
         moves = np.unique(distances[distances < self.move])
-        first = bisect_left(
+        index = bisect_left(
             moves, self.target, key=lambda move: float(np.float32(self._sum(part, move) + slack))
         )
-        return float(moves[first]) if first < len(moves) else np.inf, part
+        return float(moves[index]) if index < len(moves) else np.inf, part
 
     def _sum(self, part: Part, move: float) -> float:
         """Sum of the trees' largest leaves within a move; −∞ if a tree has none."""
@@ -184,8 +200,8 @@ class BoxSearch:
         # A leaf that gains nothing still has to be kept
         return low, high, largest - least + 1e-9
 
-    def _halves(self, part: Part, move: float) -> list[tuple[Row, Row]]:
-        """Two halves of a part that separate most of its largest leaves; empty: these meet."""
+    def _halves(self, part: Part, move: float) -> list[tuple[Row, Row, int]]:
+        """Two halves of a part by a feature that most largest leaves exclude; empty: none."""
         low, high, gains = self._largest(part, move)
         choices = [
             (min(gains[low[:, at] >= bound].sum(), gains[high[:, at] < bound].sum()), at, bound)
@@ -197,7 +213,7 @@ class BoxSearch:
         _, feature, bound = max(choices)
         below, above = part[1].copy(), part[0].copy()
         below[feature], above[feature] = np.nextafter(bound, np.float32(-np.inf)), bound
-        return [(part[0], below), (above, part[1])]
+        return [(part[0], below, feature), (above, part[1], feature)]
 
     def _try(self, part: Part, move: float) -> None:
         """Try the document within a move whose features allow the most gain, one by one."""
@@ -205,11 +221,10 @@ class BoxSearch:
         first, last = low.max(axis=0), high.min(axis=0)
         tried = np.clip(self.document, first, last)
         for at in np.flatnonzero(first > last):
-            ends = np.unique([*low[:, at], *high[:, at], self.document[at]])
+            ends = np.unique(np.concatenate([low[:, at], high[:, at], self.document[[at]]]))
             away = np.abs(ends - self.document[at].astype(np.float64))
-            ends = ends[away <= move * self.unit[at]]
-            allowed = (low[:, at] <= ends[:, None]) & (ends[:, None] <= high[:, at])
-            tried[at] = ends[np.argmax(allowed @ gains)]
+            ends = ends[away <= move * self.unit[at], None]
+            tried[at] = ends[np.argmax(((low[:, at] <= ends) & (ends <= high[:, at])) @ gains), 0]
         leaves, moved = self.leaves, float(self._moves(tried, tried).max())
         holds = ((leaves.low <= tried) & (tried <= leaves.high)).all(axis=1)
         if moved < self.move and np.float32(leaves.values[holds].sum()) >= self.target:
