@@ -210,7 +210,8 @@ class BoxSearch:
         ]
         if not choices:
             return []
-        _, feature, bound = max(choices)
+        _, column, bound = max(choices)
+        feature = int(column)
         below, above = part[1].copy(), part[0].copy()
         below[feature], above[feature] = np.nextafter(bound, np.float32(-np.inf)), bound
         return [(part[0], below, feature), (above, part[1], feature)]
