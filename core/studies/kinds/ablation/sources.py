@@ -61,6 +61,7 @@ STEPS: Mapping[str, tuple[str, ...]] = {
     "schedule": ("schedule", "decay", "stall_epochs", "warm_up"),
     "weight decay": ("weight_decay",),
     "hidden features": ("hidden_features",),
+    "documents of a list": ("documents",),
     "gradient clip": ("clip",),
     "selection": ("selection",),
     "normalisation": ("normalisation",),

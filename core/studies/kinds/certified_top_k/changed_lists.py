@@ -17,6 +17,7 @@ from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.metrics.injection import clean_share
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.ensemble.subset import SubsetRanker, sets_of
+from shuffleproof.core.rankers.neural.recipes import NeuralSpec
 
 Vectors = Float32[np.ndarray, "added features"]
 Scores = Float64[np.ndarray, "tries docs"]
@@ -74,24 +75,12 @@ class ListOfOne:
         dataset = RankingDataset(features, labels, bounds, ids, self.dataset.feature_ids)
         return ListOfOne(dataset, priors)
 
-    def with_label(self, place: int) -> RankingDataset:
-        """The data set with label 1 for one document and 0 for the others."""
-        return replace(
-            self.dataset,
-            labels=(np.arange(len(self)) == place).astype(np.float32),
-            fingerprint="",
-        )
-
     @cached_property
     def whole(self) -> CandidateLists:
         """All documents as a list."""
         return CandidateLists.ranked_by(self.dataset, self.prior) if self.prior.size else (
             CandidateLists.all_documents(self.dataset)
         )  # fmt: skip
-
-    def lists_of(self, members: Int64[np.ndarray, "sets size"]) -> CandidateLists:
-        """Lists of some of its documents each, by their places."""
-        return self.whole.subsets(self.candidates(members))
 
     def candidates(self, members: Int64[np.ndarray, "sets size"]) -> Int64[np.ndarray, "sets size"]:
         """Places of documents in the whole list, which follows the initial ranking."""
@@ -124,7 +113,8 @@ def scores_with_each(
     if not isinstance(ranker, SubsetRanker) or documents < ranker.options.size:
         members = np.tile(np.arange(documents + 1), (count, 1))
         members[:, -1] += np.arange(count)
-        return ranker.score(whole.dataset, whole.lists_of(members)).reshape(count, -1).astype(float)
+        lists = whole.whole.subsets(whole.candidates(members))
+        return ranker.score(whole.dataset, lists).reshape(count, -1).astype(np.float64)
     size = ranker.options.size
     rounds = None if ranker.options.is_exact else SEARCH_ROUNDS
     draws = np.random.default_rng(documents)
@@ -150,11 +140,13 @@ def margins(
 ) -> Float64[np.ndarray, "tries top"]:
     """Distance of the top documents from the score at which they leave the top `kept`.
 
-    In units of the range of the scores. Below 0: it has left.
+    In units of the range of the scores. Below 0: it has left; 1: no document can leave.
 
     >>> margins(np.array([[4.0, 3.0, 2.0, 0.0]]), np.array([0, 2]), 2).tolist()
     [[0.5, -0.25]]
     """
+    if scores.shape[1] <= kept:
+        return np.ones((len(scores), len(top)))
     falling = -np.sort(-scores, axis=1)
     last, next_one = falling[:, kept - 1 : kept], falling[:, kept : kept + 1]
     own = scores[:, top]
@@ -198,7 +190,7 @@ class Attack:
         now, found = start, list[Float64[np.ndarray, " _docs"]]()
         for _ in range(injected):
             vector, after = self._best(now, scores, top, self._drawn(draws))
-            for step in STEPS if hasattr(self._network, "network") else ():
+            for step in STEPS if self._has_gradient else ():
                 moved = self._moved(now, vector, self._nearest(after, top), step)
                 vector, after = self._best(now, scores, top, np.concatenate([vector, moved]))
             now = now.with_documents(vector)
@@ -210,6 +202,10 @@ class Attack:
     @property
     def _samples(self) -> bool:
         return isinstance(self.ranker, SubsetRanker) and not self.ranker.options.is_exact
+
+    @property
+    def _has_gradient(self) -> bool:
+        return isinstance(getattr(self._network, "spec", None), NeuralSpec)
 
     @property
     def _network(self) -> Ranker:
@@ -231,21 +227,14 @@ class Attack:
     ) -> tuple[Vectors, Float64[np.ndarray, " docs"]]:
         """The most harmful of some documents, and the scores of the list with it."""
         after = scores_with_each(self.ranker, before, scores, tries)
-        left = self._margins(after, top)
+        left = margins(after, top, self.kept)
         nearest = np.where(left < 0, np.inf, left).min(axis=1)
         best = int(np.lexsort((nearest, -(left < 0).sum(axis=1)))[0])
         return tries[best : best + 1], after[best]
 
-    def _margins(
-        self, scores: Scores, top: Int64[np.ndarray, " top"]
-    ) -> Float64[np.ndarray, "tries top"]:
-        if scores.shape[1] <= self.kept:
-            return np.ones((len(scores), len(top)))
-        return margins(scores, top, self.kept)
-
     def _nearest(self, scores: Float64[np.ndarray, " docs"], top: Int64[np.ndarray, " top"]) -> int:
         """The top document that is nearest to leaving, of those that have not left."""
-        left = self._margins(scores[None], top)[0]
+        left = margins(scores[None], top, self.kept)[0]
         return int(top[np.where(left < 0, np.inf, left).argmin()])
 
     def _moved(self, before: ListOfOne, vector: Vectors, place: int, step: float) -> Vectors:
@@ -253,13 +242,16 @@ class Attack:
         # The gradient needs PyTorch
         from shuffleproof.core.rankers.neural.attack import directions  # noqa: PLC0415
 
-        whole, network = before.with_documents(vector), self._network
+        whole = before.with_documents(vector)
         lists = whole.whole
         if isinstance(self.ranker, SubsetRanker) and len(before) >= self.ranker.options.size:
             size, draws = self.ranker.options.size, np.random.default_rng(len(before))
             others, _ = sets_of(len(before), size - 1, None if size <= 3 else 1, draws)
-            lists = whole.lists_of(np.column_stack([others, np.full(len(others), len(before))]))
-        # The loss of a list is that of the document's share
-        away = directions(network, JudgedLists(whole.with_label(place), lists))[-1]
+            members = np.column_stack([others, np.full(len(others), len(before))])
+            lists = whole.whole.subsets(whole.candidates(members))
+        # The loss of a list is then that of the document's share
+        labels = (np.arange(len(whole)) == place).astype(np.float32)
+        labelled = replace(whole.dataset, labels=labels, fingerprint="")
+        away = directions(self._network, JudgedLists(labelled, lists))[-1]
         low, high = self.pool.min(axis=0), self.pool.max(axis=0)
         return np.clip(vector + step * (high - low) * away, low, high).astype(np.float32)
