@@ -86,6 +86,8 @@ def _of_thresholds(ranker: BoostedRanker) -> Iterator[Leaf]:
             low, high = -everywhere, everywhere.copy()
             low[column], high[column] = first, last
             yield column, gain, low, high
+    # A ranker without a threshold has a score, too
+    yield len(everywhere), 0.0, -everywhere, everywhere
 
 
 @dataclass(eq=False)
@@ -164,10 +166,8 @@ class BoxSearch:
             at: these features.
         """
         leaves = self.leaves
-        first, last = (
-            np.maximum(leaves.low[:, at], low[at]),
-            np.minimum(leaves.high[:, at], high[at]),
-        )
+        first = np.maximum(leaves.low[:, at], low[at])
+        last = np.minimum(leaves.high[:, at], high[at])
         distances = np.maximum(before, self._moves(first, last, at).max(axis=1))
         distances = np.maximum(distances, self._moves(low[at], high[at], at).max())
         # Rounding of the sum counts against the certificate

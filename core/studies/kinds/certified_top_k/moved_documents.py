@@ -4,14 +4,14 @@ A move is the largest change of a feature, in standard deviations of that featur
 documents. Features that are constant there do not move, and the other documents stay as they are.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float32, Float64
 
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.features import fit
-from shuffleproof.core.data.lists import JudgedLists
+from shuffleproof.core.data.lists import CandidateLists, JudgedLists
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.boosting.box_search import BoxSearch, Leaves
 from shuffleproof.core.rankers.linear.box_bounds import DenseLayers
@@ -152,25 +152,25 @@ class MovedDocument:
 
     def _margins(self, vectors: Rows) -> Float64[np.ndarray, " tries"]:
         """Distance of the moved document's score from the last of the top; from 0 on it enters."""
-        whole, count = self._with(vectors), len(vectors)
-        added = len(self.start) + np.arange(count)
+        dataset, lists = self._lists(vectors, alone=self.alone)
+        scores = self.ranker.score(dataset, lists).reshape(len(vectors), -1).astype(np.float64)
         if self.alone:
-            scores = self.ranker.score(whole.dataset, whole.lists_of(added[:, None]))
-            return scores.astype(np.float64) - self._last
-        lists = whole.lists_of(self._members(added))
-        scores = self.ranker.score(whole.dataset, lists).reshape(count, -1).astype(np.float64)
+            return scores[:, 0] - self._last
         others = np.sort(np.delete(scores, self.place, axis=1), axis=1)
         return np.asarray(scores[:, self.place] - others[:, -self.k])
 
-    def _with(self, vectors: Rows) -> ListOfOne:
-        """The list, and moved documents with the initial ranks of the original at its end."""
-        return self.start.with_documents(vectors.astype(np.float32), self.start.prior[self.place])
+    def _lists(self, vectors: Rows, *, alone: bool) -> tuple[RankingDataset, CandidateLists]:
+        """Lists with each moved document in place of the original, or of that document alone.
 
-    def _members(self, added: np.ndarray) -> np.ndarray:
-        """Places of the documents of lists with the moved document in place of the original."""
+        The moved documents are the last ones of the data set, with the original's initial ranks.
+        """
+        prior = self.start.prior[self.place]
+        whole = self.start.with_documents(vectors.astype(np.float32), prior)
+        added = len(self.start) + np.arange(len(vectors))
         members = np.tile(np.arange(len(self.start)), (len(added), 1))
         members[:, self.place] = added
-        return members
+        members = added[:, None] if alone else members
+        return whole.dataset, whole.whole.subsets(whole.candidates(members))
 
     def _direction(self, vector: Row) -> Row:
         """Sign of the change of each feature that raises the document."""
@@ -181,8 +181,9 @@ class MovedDocument:
         # The gradient needs PyTorch
         from shuffleproof.core.rankers.neural.attack import directions  # noqa: PLC0415
 
-        whole, moved = self._with(vector[None]), len(self.start)
-        lists = whole.lists_of(self._members(np.array([moved])))
+        dataset, lists = self._lists(vector[None], alone=False)
+        labels = np.zeros(dataset.documents, dtype=np.float32)
+        labels[-1] = 1
+        labelled = replace(dataset, labels=labels, fingerprint="")
         # The loss of a list is that of the document's share
-        signs = directions(self.ranker, JudgedLists(whole.with_label(moved), lists))
-        return -signs[moved].astype(np.float64)
+        return -directions(self.ranker, JudgedLists(labelled, lists))[-1].astype(np.float64)
