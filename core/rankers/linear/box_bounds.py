@@ -41,11 +41,19 @@ ROUNDING = 2.0**-22
 
 @dataclass(frozen=True, eq=False)
 class DenseLayers:
-    """Layers of a ranker: (weights, bias) each, with an activation between them."""
+    """Layers of a ranker: (weights, bias) each, with an activation between them.
+
+    Attributes:
+        normalisation: of the features.
+        layers: from the features on.
+        activation: key of ACTIVATIONS.
+        rounding: relative error of an operation; linear rankers add up in float64.
+    """
 
     normalisation: Normalisation
     layers: tuple[tuple[Matrix, Row], ...]
     activation: str = "relu"
+    rounding: float = 2.0**-50
 
     @classmethod
     def of(cls, ranker: Ranker, feature_ids: tuple[int, ...]) -> "DenseLayers | None":
@@ -62,20 +70,21 @@ class DenseLayers:
             return None
         net = neural.network
         hidden = [_folded(*both) for both in zip(net.layers, net.units, strict=True)]
-        return cls(neural.normalisation, (*hidden, _folded(net.output)), model.activation)
+        return cls(neural.normalisation, (*hidden, _folded(net.output)), model.activation, ROUNDING)
 
     def upper(self, low: Row, high: Row) -> float:
         """Upper bound of the score of all documents between two rows of features."""
         # Documents are float32 rows: those in the box are between its rounded corners
         corners = np.stack([low, high]).astype(np.float32)
         box = self.normalisation.apply(corners, np.array([0, 2])).astype(np.float64)
-        # Every normalisation rises in its feature
-        box += np.array([[-ROUNDING], [ROUNDING]]) * np.abs(box)
+        # Every normalisation rises in its feature, two of them up to rounding
+        if self.normalisation.kind in {"quantile", "log1p-z"}:
+            box += np.array([[-ROUNDING], [ROUNDING]]) * np.abs(box)
         inner, ends = list[tuple[Matrix, Row, Lines]](), box
         for weight, bias in self.layers:
             # Forward error of a sum of products (Higham 2002, section 3.1)
             size = np.abs(weight) @ np.abs(ends).max(axis=0) + np.abs(bias)
-            error = ROUNDING * (weight.shape[1] + 1) * size
+            error = self.rounding * (weight.shape[1] + 1) * size
             above, below = (
                 np.minimum(_upper(*layer, inner, box), _upper(*layer, [], ends)) + error
                 for layer in ((weight, bias), (-weight, -bias))
@@ -84,7 +93,7 @@ class DenseLayers:
             lines[:, 1] += np.stack([-error, error])
             inner.append((weight, bias, lines))
             ends = ACTIVATIONS[self.activation][0](np.stack([-below, above]))
-        return float(above[0])
+        return float(np.float32(above[0]))
 
 
 def _folded(layer: Any, unit: Any = ()) -> tuple[Matrix, Row]:
