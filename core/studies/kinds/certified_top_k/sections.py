@@ -66,8 +66,8 @@ BOXES = (
         tables.VALUE,
         "Median: no smaller move takes the document to the top k. Empty: no certificate.",
     ),
-    tables.Column("low", "Quarter", tables.VALUE, detail=True),
-    tables.Column("high", "Three quarters", tables.VALUE, detail=True),
+    tables.Column("low", "Lower quartile", tables.VALUE, detail=True),
+    tables.Column("high", "Upper quartile", tables.VALUE, detail=True),
     tables.Column(
         "attacked",
         "Attacked move",
