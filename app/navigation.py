@@ -48,14 +48,16 @@ NAVIGATION = (
         Page("Rerankers", "rerankers", "rerankers", "order, company and noise in the answers "
              "of rerankers", STUDY, "your-ranker"),
     )),
-    Page("Data", "data", "data.page", "upload, features, problems", docs="data-formats"),
+    Page("Data", "data", "data.page", "upload your own files, features, problems",
+         docs="data-formats"),
     Page("Train", "train", tabs=(
         Page("Train", "train", "train.page", "train rankers, learning curves", docs="rankers"),
         Page("Tune", "tune", "tune", "hyperparameter search on validation", docs="rankers"),
     )),
     Page("Query lab", "query-lab", tabs=(
-        Page("Invariance", "invariance", "invariance", "shuffle a list and see which rankings "
-             "change", ("query", "lists", "rankers", "before", "order"), "certificates"),
+        Page("Invariance", "invariance", "invariance", "shuffle a list: which rankings change, "
+             "which document falls most", ("query", "lists", "rankers", "before", "order"),
+             "certificates"),
         Page("One query", "query", "one_query", "one query under every perturbation",
              ("study", "query", "measure"), "perturbations"),
     )),
@@ -63,7 +65,7 @@ NAVIGATION = (
          "perturbation", CURVE, "perturbations"),
     Page("Curves", "curves", tabs=(
         Page("Initial ranking", "initial-ranking", "initial_ranking",
-             "a worse initial ranking, Figure 3 of SetRank", CURVE),
+             "a worse initial ranking, which ranker loses least, Figure 3 of SetRank", CURVE),
         Page("Set size", "set-size", "set_size",
              "longer lists than in training, Table 3 of SetRank", CURVE),
         Page("Several initial rankings", "initial-rankings", "initial_rankings",
@@ -77,12 +79,17 @@ NAVIGATION = (
     Page("Attention", "attention", "attention.page", "which documents a ranker looks at",
          ("query", "lists", "ranker", "change"), "papers"),
     Page("Benchmark", "benchmark", tabs=(
-        Page("Benchmark", "benchmark", "benchmark.page", "which ranker is best, paired tests",
+        Page("Benchmark", "benchmark", "benchmark.page", "which ranker is best, is it "
+             "significant, paired tests",
              ("study", "measure", "ranker"), "statistics"),
+        Page("Training noise", "training-noise", "training_noise", "row order, column order and "
+             "seed of LightGBM, XGBoost, CatBoost and other trainings", ("study", "measure"),
+             "statistics"),
         Page("Ablation", "ablation", "ablation", "the paper against the released code",
              ("study", "measure"), "papers"),
     )),
-    Page("Robustness card", "card", "card", "a ranker's robustness on one page", CURVE),
+    Page("Robustness card", "card", "card", "a ranker's robustness on one page, its worst "
+         "query", CURVE),
     Page("Library", "library", tabs=(
         Page("Library", "library", "library.page", "everything stored: rankers, studies, data"),
         Page("Jobs", "jobs", "jobs", "running, waiting and failed jobs", docs="timings"),

@@ -25,6 +25,7 @@ from shuffleproof.app.figures import (
     rerankers,
     retrieval,
     set_size,
+    training_noise,
     worst_case,
 )
 from shuffleproof.core.errors import ShuffleproofError
@@ -43,6 +44,7 @@ PICTURES: Mapping[str, Callable[..., go.Figure]] = {
     "worst case": worst_case.damages,
     "certified": certified_top_k.gaps,
     "group shuffles": group_shuffles.equivariance,
+    "training noise": training_noise.strips,
     "changes": retrieval.changes,
     "retrieval": retrieval.means,
     "postings": retrieval.postings,

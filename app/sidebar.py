@@ -117,7 +117,9 @@ def search() -> None:
 def _search() -> None:
     """Open the results, and empty the search box."""
     text, st.session_state["search"] = st.session_state["search"], ""
-    if text.strip():
+    if "for" in st.session_state:  # the page of results is open: its field is in the address
+        st.session_state["for"] = text.strip()
+    elif text.strip():
         tabs.go("search", {"for": text.strip()})
 
 

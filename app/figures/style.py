@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 from plotly.basedatatypes import BasePlotlyType
 
 from shuffleproof.app.figures.text import label_of
-from shuffleproof.core.rankers.name import FILES, RankerName
+from shuffleproof.core.rankers.name import CONFIGS, FILES, RankerName
 
 PALETTE = (
     "#006EB4", "#D25A00", "#DC50FA", "#BE2850", "#F05AAA", "#468CFA", "#7828FA", "#5A6464",
@@ -123,7 +123,7 @@ def stroke(ranker: str) -> Stroke:
     if name in KNOWN:
         place, dash, shape = KNOWN[name]
         return Stroke(PALETTE[place], dash, shape)
-    name = named.display if named.head in FILES else name
+    name = named.display if named.head in {*CONFIGS, *FILES} else name
     digest = hashlib.sha256(name.encode()).digest()  # hash() differs between processes
     shape = FURTHER[digest[1] % len(FURTHER)]
     grey = named.feature is not None  # a reference, not in a colour of the paper's rankers

@@ -20,6 +20,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from shuffleproof.core.rankers.name import (
+    CONFIGS,
     FILES,
     SPOKEN,
     Kind,
@@ -160,8 +161,9 @@ def _is_ranker(text: str) -> bool:
     """True if a text, which may be of any kind, is a ranker's label."""
     name = RankerName.of(text)
     if name.kind in {Kind.REGISTERED, Kind.STORED}:
-        return name.head in SPOKEN or (name.kind is Kind.STORED and name.head in FILES)
-    return name.kind in {Kind.COMBINATION, Kind.FILE} or bool(name.parts)
+        is_file = name.head in FILES or name.head in CONFIGS
+        return name.head in SPOKEN or (name.kind is Kind.STORED and is_file)
+    return name.kind in {Kind.COMBINATION, Kind.FILE, Kind.CONFIG} or bool(name.parts)
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -93,9 +93,9 @@ def usual_pair(rankings: Sequence[pd.DataFrame], document: int | None = None) ->
     moves = next((moves for moves in rankings if moves["moved"].any()), rankings[0])
     ranking = moves["answered"].dropna().sort_values().index.tolist()
     falls = (moves["answered"] - moves["answered_before"]).where(moves["moved"], 0)
-    fell = int(falls.to_numpy().argmax()) if falls.max() > 0 else ranking[0]
-    one = fell if document is None else document
-    place, former = ranking.index(one), moves["answered_before"][one]
-    if moves["moved"][one] and former != place + 1 and former <= len(ranking):
-        return one, ranking[int(former) - 1]
-    return one, ranking[place + 1 if place + 1 < len(ranking) else place - 1]
+    if document is None:
+        document = int(falls.to_numpy().argmax()) if falls.max() > 0 else ranking[0]
+    place, former = ranking.index(document), moves["answered_before"][document] - 1
+    if moves["moved"][document] and former != place and former < len(ranking):
+        return document, ranking[int(former)]
+    return document, ranking[place + 1 if place + 1 < len(ranking) else place - 1]

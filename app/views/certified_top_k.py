@@ -16,7 +16,7 @@ FORM = Form(
 )
 PAGE = StudyPage(
     "Certified top k", FORM, measured=False,
-    caption="Solid: certified share. Dotted: share that is left after the attack. The true share "
-            "lies between them.",
+    caption="Filled marks: certified share. Open marks, dotted: share that is left after the "
+            "attack. The true share lies between them.",
 )  # fmt: skip
 page = PAGE.draw

@@ -29,6 +29,10 @@ SHOWN = 40
 KINDS = ("page", "term", *dict.fromkeys(entries.KINDS.values()), "query", "document")
 RANKS = ("Whole words", "Beginnings of words", "Parts of words")
 WORD = re.compile(r"\w+")
+LITTLE = frozenset(
+    WORD.findall("a an are do does how i in is it me my of own show the to what which")
+)
+"""Words of questions that say little."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +58,11 @@ def rank(sought: str, text: str) -> int | None:
     """0 if a text has all sought words, 1 if it has their beginnings, 2 their parts; else None.
 
     >>> text = "Initial ranking · a worse initial ranking"
-    >>> [rank(sought, text) for sought in ("worse ranking", "init", "king", "curve", "?")]
+    >>> [rank(sought, text) for sought in ("a worse ranking?", "init", "king", "curve", "?")]
     [0, 1, 2, None, None]
     """
-    wanted, words = WORD.findall(sought.lower()), WORD.findall(text.lower())
+    words, asked = WORD.findall(text.lower()), WORD.findall(sought.lower())
+    wanted = [word for word in asked if word not in LITTLE] or asked
     fits: tuple[Callable[[str, str], bool], ...] = (str.__eq__, str.startswith, str.__contains__)
     for at, fit in enumerate(fits):
         if wanted and all(any(fit(word, one) for word in words) for one in wanted):

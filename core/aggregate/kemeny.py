@@ -52,35 +52,42 @@ def kemeny(weights: Float64[np.ndarray, "items items"]) -> Kemeny:
     orders, extra, paid, exact = [], 0.0, 0.0, True
     # no majority leads back to an earlier component, so each is ordered alone
     for part in scores.ordered_components(weights):
-        order, cost, bound = _component(gaps[np.ix_(part, part)])
+        inner = gaps[np.ix_(part, part)]
+        order = best_order(inner)
+        cost = _cost_of(inner, order)
+        bound = cost if len(part) <= SUBSETS else _bound(inner)
         orders.append(part[order])
         extra, paid = extra + bound, paid + cost
         exact &= bound >= cost - NEAR
-    best_order = np.concatenate(orders) if orders else np.zeros(0, np.int64)
-    return Kemeny(best_order, least + paid, least + extra, exact)
+    whole = np.concatenate(orders) if orders else np.zeros(0, np.int64)
+    return Kemeny(whole, least + paid, least + extra, exact)
 
 
-def _component(gaps: np.ndarray) -> tuple[np.ndarray, float, float]:
-    """An order, its cost above the least of each pair, and a bound of that cost."""
+def best_order(gaps: Float64[np.ndarray, "items items"]) -> Int64[np.ndarray, " items"]:
+    """The best order found of items that are one component; exact for up to SUBSETS items.
+
+    Args:
+        gaps: margins w(i, j) − w(j, i).
+    """
     items = len(gaps)
     if items < 3:
-        return np.arange(items), 0.0, 0.0
-    if items <= SUBSETS:  # exact: the cost is its own bound
-        order = _by_subsets(np.maximum(-gaps, 0.0))
-        cost = _cost_of(gaps, order)
-        return order, cost, cost
+        return np.arange(items)
+    if items <= SUBSETS:
+        return np.asarray(_by_subsets(np.maximum(-gaps, 0.0)))
     start = kernels.goa(gaps)
-    order = min(
+    return min(
         (local_search(gaps, permutation) for permutation in (start, start[::-1].copy())),
-        key=lambda o: _cost_of(gaps, o),
+        key=lambda order: _cost_of(gaps, order),
     )
-    cost = _cost_of(gaps, order)
-    draws = (generator(0, "kemeny", draw).permutation(items) for draw in range(PACKINGS))
-    packed = max(
+
+
+def _bound(gaps: np.ndarray) -> float:
+    """Least cost of any order above the least of each pair."""
+    draws = (generator(0, "kemeny", draw).permutation(len(gaps)) for draw in range(PACKINGS))
+    return max(
         float(_cycle_packing(np.maximum(gaps[np.ix_(permutation, permutation)], 0.0)))
         for permutation in draws
     )
-    return order, cost, packed
 
 
 def _cost_of(gaps: np.ndarray, order: np.ndarray) -> float:

@@ -6,14 +6,13 @@ where it is absent, both documents have the list's mean of it, at their places a
 other documents stay unchanged. Only scores of lists are used, so any ranker can be explained.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float32, Float64, Int64
+from jaxtyping import Bool, Float32, Float64, Int64, Shaped
 
 from shuffleproof.core.answers.document_changes import DocumentChanges
 from shuffleproof.core.answers.scoring import list_for, ranker_for
@@ -82,27 +81,31 @@ class Margin:
     def _company(self) -> str:
         if self.alone:
             return ". No other document plays a part: it scores each document alone."
-        swapping = self.documents["document"][self.documents["swaps"]].tolist()
+        swapping = self.documents.loc[self.documents["swaps"], "document"].tolist()
         if not swapping:
             most = _most("Of the others, {} contributes most: {}.", self.documents)
             return f". No other document alone decides it.{most}"
-        more = len(swapping) - NAMED
-        named = listed(swapping[:NAMED] + [counted(more, "other")] * (more > 0))
+        named = swapping[:NAMED]
+        if len(swapping) > NAMED:
+            named.append(counted(len(swapping) - NAMED, "other"))
         without = swapping[0] if len(swapping) == 1 else "any one of them"
-        return f" because of {named} in the list: without {without}, {self.below} would lead."
+        reason = f"{listed(named)} in the list: without {without}, {self.below} would lead"
+        return f" because of {reason}."
 
 
 def _most(sentence: str, effects: pd.DataFrame) -> str:
-    most = effects[effects["effect"] > 0].nlargest(1, "effect")
-    texts = [f" {sentence.format(row[0], number(row[1], '+.3g'))}" for row in most.to_numpy()]
-    return "".join(texts)
+    """Sentence on the largest effect; empty if none is above 0."""
+    if not len(effects) or not effects["effect"].max() > 0:
+        return ""
+    most: Any = effects.iloc[effects["effect"].argmax()]
+    return f" {sentence.format(most.iloc[0], number(most['effect'], '+.3g'))}"
 
 
 def explain(  # noqa: PLR0913 (what, of what, and how exactly)
     ranker: Ranker,
     judged: JudgedLists,
     pair: Sequence[int] = (),
-    groups: Mapping[str, Sequence[int]] | str | None = None,
+    groups: Mapping[str, Sequence[int]] | None = None,
     *,
     names: Sequence[str] = (),
     seed: int = 0,
@@ -114,8 +117,7 @@ def explain(  # noqa: PLR0913 (what, of what, and how exactly)
         judged: one list, in its input order.
         pair: places of two documents in the list. One: it and the next one of the ranking. None:
             the first two of the ranking.
-        groups: ids of features by name of their group, or `prefix`: features whose names begin
-            with the same letters and digits. Other features are groups of their own.
+        groups: ids of features by name of their group; other features are groups of their own.
         names: of the documents; by default their ids.
         seed: of sampled effects, of more than 12 groups.
 
@@ -139,13 +141,12 @@ def explain(  # noqa: PLR0913 (what, of what, and how exactly)
     alone = alone and bool((documents["effect"].abs() <= doubt).all())
     if alone:
         documents["effect"] = 0.0
-    columns = _columns(judged, groups) if "features" in ranker.reads else {}
+    labels, reads_features = _group_names(judged, groups), "features" in ranker.reads
     mean = moments(dataset.features[lists.rows].astype(np.float64))[0].astype(np.float32)
-    differs = (dataset.features[lists.rows[at]] != mean).any(axis=0)
     # Groups of equal cells have no effect, and cost nothing
-    players = [name for name, members in columns.items() if differs[members].any()]
-    groups_of = np.array([np.isin(np.arange(len(mean)), columns[name]) for name in players])
-    members = groups_of.reshape(len(players), len(mean))
+    differs = (dataset.features[lists.rows[at]] != mean).any(axis=0) & reads_features
+    players = [*dict.fromkeys(labels[differs])]
+    members = labels == np.array(players, dtype=object)[:, None]
 
     def game(takes_part: Bool[np.ndarray, "lists groups"]) -> Float64[np.ndarray, " lists"]:
         return _margins(ranker, judged, at, takes_part @ members, mean)
@@ -156,11 +157,16 @@ def explain(  # noqa: PLR0913 (what, of what, and how exactly)
     )  # fmt: skip
     effects = values.effects + np.outer([0, -1, 1], values.half_widths)
     features = pd.DataFrame(effects.T, players, ["effect", "low", "high"])
-    features = features.reindex([*columns], fill_value=0.0).rename_axis("feature").reset_index()
+    features = features.reindex([*dict.fromkeys(labels)] if reads_features else [], fill_value=0.0)
+    features = features.rename_axis("feature").reset_index()
+    features, documents = (
+        frame.sort_values("effect", key=np.abs, ascending=False, kind="stable", ignore_index=True)
+        for frame in (features, documents)
+    )
+    above, below = names[at[0]], names[at[1]]
     return Margin(
-        ranker.name, names[at[0]], names[at[1]], margin, doubt, values.empty, alone,
-        _largest_first(features), _largest_first(documents),
-    )  # fmt: skip
+        ranker.name, above, below, margin, doubt, values.empty, alone, features, documents
+    )
 
 
 def explain_pair(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -244,26 +250,14 @@ def _pair(places: Int64[np.ndarray, " docs"], pair: Sequence[int]) -> Pair:
     return np.array(sorted(pair, key=lambda at: places[at]), dtype=np.int64)
 
 
-def _columns(
-    judged: JudgedLists, groups: Mapping[str, Sequence[int]] | str | None
-) -> dict[str, list[int]]:
-    """Columns of every group of features."""
-    names, ids, group_of = judged.dataset.names, judged.dataset.feature_ids, {}
-    if isinstance(groups, Mapping):
-        group_of = {feature: name for name, members in groups.items() for feature in members}
-        if len(group_of) < sum(map(len, groups.values())) or not {*group_of} <= {*ids}:
-            raise ParameterError("groups", groups, "ids of features by name, each id once")
-    elif groups == "prefix":
-        texts = (re.split(r"[^A-Za-z0-9]", name)[0] for name in names)
-        group_of = dict(zip(ids, texts, strict=True))
-    elif groups is not None:
-        raise ParameterError("groups", groups, "prefix, or ids of features by name")
-    columns: dict[str, list[int]] = {}
-    for at, (feature, name) in enumerate(zip(ids, names, strict=True)):
-        columns.setdefault(group_of.get(feature, name), []).append(at)
-    return columns
-
-
-def _largest_first(frame: pd.DataFrame) -> pd.DataFrame:
-    order = np.argsort(-frame["effect"].abs().to_numpy(), kind="stable")
-    return frame.iloc[order].reset_index(drop=True)
+def _group_names(
+    judged: JudgedLists, groups: Mapping[str, Sequence[int]] | None
+) -> Shaped[np.ndarray, " features"]:
+    """Name of the group of every column."""
+    ids, names = judged.dataset.feature_ids, judged.dataset.names
+    grouped = [(feature, name) for name, members in (groups or {}).items() for feature in members]
+    group_of = dict(grouped)
+    if len(group_of) < len(grouped) or not group_of.keys() <= {*ids}:
+        raise ParameterError("groups", groups, "ids of features by name, each id once")
+    pairs = zip(ids, names, strict=True)
+    return np.array([group_of.get(feature, name) for feature, name in pairs], dtype=object)

@@ -12,12 +12,8 @@ def leaderboard(arguments: argparse.Namespace) -> Answer:
     """`leaderboard`: ranks with intervals, winners by rule, and what the winner depends on."""
     board = differences.leaderboard(arguments.table, arguments.seed)
     rows = board.rows.to_dict("records")
-    answer = {
-        "rows": rows, "winners": board.winners, "removal": board.removal or None,
-        "missing": board.missing or None, "elo": board.elo or None, "sentences": board.sentences,
-    }  # fmt: skip
     columns = ("system", "score", "badge", "group")
     shown = [{column: row[column] for column in columns} for row in rows]
     text = f"{table(shown[:SHOWN])}\n\n{' '.join(board.sentences)}"
     details = table(shown[SHOWN:]) if shown[SHOWN:] else ""
-    return Answer(answer, text, details=details)
+    return Answer(vars(board) | {"rows": rows}, text, details=details)

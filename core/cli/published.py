@@ -2,8 +2,10 @@
 
 import argparse
 
-from shuffleproof.core.cli.answer import Answer, table
-from shuffleproof.core.studies.published_answer import answer_of, cells_named, folds_of, table_of
+from shuffleproof.core.cli.answer import Answer
+from shuffleproof.core.studies.published import cells_of
+from shuffleproof.core.studies.published_answer import answer_of, folds_of, table_of
+from shuffleproof.core.studies.table_text import terminal
 
 SHOWN = 5
 """Rows of the terminal; --verbose prints all."""
@@ -13,10 +15,10 @@ NO_MATCH = 3
 
 def find_conventions(arguments: argparse.Namespace) -> Answer:
     """`which`: try the conventions, and show the simplest ones that match."""
-    cells = cells_named(arguments.value, arguments.measure, arguments.values)
+    cells = cells_of(arguments.value, arguments.measure, arguments.values)
     folds, of_letor = folds_of(arguments.runs, arguments.qrels)
     answer = answer_of(cells, folds, of_letor=of_letor)
-    rows = table_of(cells, answer["rows"])
-    text = "\n".join([answer["finding"], *answer["notes"], "", table(rows[:SHOWN])])
-    details = table(rows[SHOWN:]) if len(rows) > SHOWN else ""
-    return Answer(answer, text, 0 if answer["matches"] else NO_MATCH, details)
+    rows = answer["rows"]
+    first, rest = (terminal(table_of(cells, part)) for part in (rows[:SHOWN], rows[SHOWN:]))
+    text = "\n".join([answer["finding"], *answer["notes"], "", first])
+    return Answer(answer, text, 0 if answer["matches"] else NO_MATCH, rest if rows[SHOWN:] else "")

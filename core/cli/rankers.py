@@ -157,6 +157,7 @@ def train(arguments: argparse.Namespace) -> Answer:
     }
     recipe = trained.artefact.recipe["ranker"]
     unit = next((unit for unit in ("trees", "rounds", "steps") if unit in recipe), "epochs")
+    unit = "trees" if "parameters" in recipe else unit
     when = "earlier" if trained.cached else f"in {duration(facts['seconds'])}"
     lines = {
         "ranker": facts["name"],

@@ -175,7 +175,7 @@ class Studies(OpenData):
         ranker: Any,
         documents: Sequence[str] = (),
         *,
-        groups: Mapping[str, Sequence[int]] | str | None = None,
+        groups: Mapping[str, Sequence[int]] | None = None,
         seed: int = 0,
     ) -> Margin:
         """Why a ranker puts one document of a test query above another.
@@ -185,7 +185,7 @@ class Studies(OpenData):
             ranker: whatever `certify` takes, if it can score changed lists.
             documents: ids of two documents; one: it and the next one of the ranking; by default
                 the first two of the ranking.
-            groups: as in `core.answers.margin.explain`: ids of features by name, or `prefix`.
+            groups: ids of features by name of their group.
             seed: of the sampled effects of more than 12 features or groups.
 
         Returns:

@@ -21,7 +21,7 @@ SCHEMA, VERSION = "shuffleproof card.json", 1
 MOST_BYTES = 64 << 20
 """Of a file: some 100 conditions of 60,000 queries."""
 
-REMEDY = "Write a new one with `shuffleproof study card … --out card.json`."
+REMEDY = "Write one with `shuffleproof study card --out card.json`."
 
 Condition = tuple[str, str, str, float]
 """Ranker, measure, family of perturbations, level."""
@@ -107,16 +107,7 @@ def read_card(path: Path) -> CardFile:
     Raises:
         DataError: it cannot be read, is no card, too large, of another version, or not whole.
     """
-    try:
-        content = plain_json.read_json(path, MOST_BYTES)
-    except json.JSONDecodeError as error:
-        place = f"{path}:{error.lineno}"
-        raise DataError(place, f"no JSON at column {error.colno} ({error.msg})", REMEDY) from None
-    except OSError as error:
-        remedy = "Name a card.json that is there, or write one: `shuffleproof study card --out`."
-        raise DataError(str(path), f"cannot be read ({error.strerror})", remedy) from None
-    except ValueError as error:  # too large, too deep, no UTF-8, NaN, an endless whole number
-        raise DataError(str(path), str(error), REMEDY) from None
+    content = plain_json.read_object(path, REMEDY, MOST_BYTES)
     _check(path, content)
     rankers = {
         ranker["name"]: CardRanker(*(ranker[field.name] for field in fields(CardRanker)))
@@ -148,9 +139,9 @@ def schema() -> dict[str, Any]:
     return described
 
 
-def _check(path: Path, content: Any) -> None:
+def _check(path: Path, content: Mapping[str, Any]) -> None:
     """Refuse what is not as the schema says, and what its parts do not agree in."""
-    if not isinstance(content, Mapping) or content.get("schema") != SCHEMA:
+    if content.get("schema") != SCHEMA:
         raise DataError(str(path), f'it is no card: it has no "schema": "{SCHEMA}"', REMEDY)
     version = content.get("version")
     if isinstance(version, int) and version > VERSION:

@@ -1,7 +1,7 @@
 """Are the systems of a leaderboard different? Rank intervals, winners by rule, fragile winners."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 from os import PathLike
 from pathlib import Path
@@ -13,19 +13,13 @@ from jaxtyping import Float64, Int64
 from scipy.stats import rankdata
 
 from shuffleproof.core import words
-from shuffleproof.core.aggregate import scores
-from shuffleproof.core.aggregate.kemeny import kemeny
+from shuffleproof.core.aggregate import kernels, scores
+from shuffleproof.core.aggregate.kemeny import best_order
 from shuffleproof.core.compiled import compiled
-from shuffleproof.core.gate.boards import (
-    Board,
-    Counts,
-    Games,
-    Scores,
-    board_of_benchmark,
-    read_board,
-)
+from shuffleproof.core.gate.boards import Counts, Games, Scores, read_board
+from shuffleproof.core.rankers.name import REFERENCES
 from shuffleproof.core.seeds import generator
-from shuffleproof.core.studies.kinds.benchmark.table import LEAST_QUERIES
+from shuffleproof.core.studies.kinds.benchmark.table import LEAST_QUERIES, per_query
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import counted, listed
 
@@ -54,19 +48,17 @@ class Leaderboard:
         rows: columns system, score, rank, low, high (ranks of 95 % of the resamples), group
             (systems that are not separated from its first) and badge; the best first.
         winners: winner by each rule.
-        removal: the smallest set of tasks whose removal changes the winner, and the new winner;
-            empty if none does.
-        missing: number of missing cells, and the winner by each way to count them; empty if no
-            cell is missing.
+        removal: the smallest set of tasks whose removal changes the winner, and the new winner.
+        missing: number of missing cells, and the winner by each way to count them.
         elo: of games: first and last Elo rank of each system over orders of the same games.
         sentences: its facts, a sentence each.
     """
 
     rows: pd.DataFrame
     winners: Mapping[str, str]
-    removal: Mapping[str, Any] = field(default_factory=dict)
-    missing: Mapping[str, Any] = field(default_factory=dict)
-    elo: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    removal: Mapping[str, Any] | None = None
+    missing: Mapping[str, Any] | None = None
+    elo: Mapping[str, tuple[int, int]] | None = None
     sentences: tuple[str, ...] = ()
 
 
@@ -93,48 +85,43 @@ def leaderboard(source: str | PathLike[str] | pd.DataFrame, seed: int = 0) -> Le
     dense wins by every rule: mean, Borda, Bradley–Terry, Kemeny and pairwise wins.
     Without 1 task (web), bm25 wins by mean.
     """
-    return examine(read_board(source if isinstance(source, pd.DataFrame) else Path(source)), seed)
+    board = read_board(source if isinstance(source, pd.DataFrame) else Path(source))
+    if isinstance(board, Scores):
+        return of_scores(board, seed)
+    return _of_games(board, seed) if isinstance(board, Games) else _of_counts(board, seed)
 
 
 def of_benchmark(result: StudyResult, measure: str) -> Leaderboard:
-    """Rankers of a stored benchmark by query."""
-    return examine(board_of_benchmark(result, measure))
-
-
-def examine(board: Board, seed: int = 0) -> Leaderboard:
-    """Examine a leaderboard; `seed` is that of the resamples."""
-    if isinstance(board, Scores):
-        return _of_scores(board, seed)
-    if isinstance(board, Games):
-        return _of_games(board, seed)
-    return _of_counts(board, seed)
+    """Rankers of a stored benchmark by query, without references such as the ideal ranking."""
+    values = per_query(result, measure)
+    values = {label: values[label] for label in values if label not in REFERENCES}
+    return of_scores(Scores.by_query(values, result.query_ids))
 
 
 # ------------------------------------------------------------------ scores on tasks
 
 
-def _of_scores(board: Scores, seed: int) -> Leaderboard:
+def of_scores(board: Scores, seed: int = 0) -> Leaderboard:
+    """Examine scores on tasks; `seed` is that of the resamples."""
     means = np.nanmean(board.values, axis=1)
-    few = len(board.tasks) < LEAST_QUERIES
-    resampled = None if few else resampled_means(board.values, seed)
-    rows = _rows(board.systems, means, resampled)
+    if len(board.tasks) < LEAST_QUERIES:
+        rows = _rows(board.systems, means, np.zeros((1, len(means))))  # every rank is possible
+        separation = f"{counted(len(board.tasks), board.unit)} are too few to separate systems."
+    else:
+        rows = _rows(board.systems, means, resampled_means(board.values, seed))
+        separation = _separation(rows)
     winners = _winners(board.systems, means, wins_over_tasks(board.values))
-    removal: dict[str, Any] = {}
-    without = f"{winners['mean']} wins by mean whatever is left out."
     tasks, winner = smallest_removal(board.values)
+    removal, without = None, f"{winners['mean']} wins by mean whatever is left out."
     if winner is not None:
         named = [board.tasks[task] for task in tasks]
         removal = {"tasks": named, "winner": board.systems[winner]}
-        out = counted(len(named), board.unit)
-        out += f" ({listed(named)})" if len(named) <= LISTED else ""
-        without = f"Without {out}, {removal['winner']} wins by mean."
-    missing = _missing(board)
-    number = counted(len(board.tasks), board.unit)
-    separation = f"{number} are too few to separate systems." if few else _separation(rows)
-    sentences = [separation, _by_rules(winners), without]
-    if missing:
-        sentences.append(_missing_in_words(missing))
-    return Leaderboard(rows, winners, removal, missing, sentences=tuple(sentences))
+        left_out = counted(len(named), board.unit)
+        left_out += f" ({listed(named)})" if len(named) <= LISTED else ""
+        without = f"Without {left_out}, {removal['winner']} wins by mean."
+    missing, by_ways = _missing(board)
+    sentences = [separation, _by_rules(winners), without, by_ways]
+    return Leaderboard(rows, winners, removal, missing, sentences=(*filter(None, sentences),))
 
 
 def resampled_means(
@@ -148,35 +135,29 @@ def resampled_means(
     tasks = values.shape[1]
     draws = generator(seed, "leaderboard").multinomial(tasks, np.full(tasks, 1 / tasks), RESAMPLES)
     weights = draws.astype(np.float64)
-    sums = weights @ np.nan_to_num(values).T
-    if there.all():
-        return sums / tasks
-    counts = weights @ there.T.astype(np.float64)
-    means = np.broadcast_to(np.nanmean(values, axis=1), sums.shape)
-    return np.where(counts > 0, sums / np.maximum(counts, 1), means)
+    sums, counts = weights @ np.nan_to_num(values).T, weights @ there.T.astype(np.float64)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nanmean(values, axis=1))
 
 
 def _rows(
     systems: tuple[str, ...],
     values: Float64[np.ndarray, " systems"],
-    resampled: Float64[np.ndarray, "resamples systems"] | None,
+    resampled: Float64[np.ndarray, "resamples systems"],
 ) -> pd.DataFrame:
-    """Rows of the leaderboard, the best first; without resamples every rank is possible."""
+    """Rows of the leaderboard, the best first."""
     order = scores.by_falling_score(values)
-    lowest, highest = np.ones(len(values), int), np.full(len(values), len(values))
-    groups, leader = [1] * len(order), order[0]
-    if resampled is not None:
-        lowest, highest = rank_bounds(resampled)
-        for place, at in enumerate(order[1:], 1):
-            groups[place] = groups[place - 1]
-            if (resampled[:, leader] > resampled[:, at]).mean() > LEVEL:
-                groups[place], leader = groups[place] + 1, at
+    lowest, highest = rank_bounds(resampled)
+    groups, leader = [1], order[0]
+    for at in order[1:]:
+        is_separated = bool((resampled[:, leader] > resampled[:, at]).mean() > LEVEL)
+        groups.append(groups[-1] + is_separated)
+        leader = at if is_separated else leader
     rank = rankdata(-values, method="min").astype(int)
     frame = pd.DataFrame({
-        "system": [systems[at] for at in order], "score": values[order], "rank": rank[order],
-        "low": np.minimum(lowest, rank)[order], "high": np.maximum(highest, rank)[order],
-        "group": groups,
+        "system": systems, "score": values, "rank": rank,
+        "low": np.minimum(lowest, rank), "high": np.maximum(highest, rank),
     })  # fmt: skip
+    frame = frame.iloc[order].reset_index(drop=True).assign(group=groups)
     ranks = zip(frame["rank"], frame["low"], frame["high"], strict=True)
     return frame.assign(badge=[f"rank {own} ({low}–{high})" for own, low, high in ranks])
 
@@ -192,35 +173,26 @@ def rank_bounds(
     >>> first.tolist(), last.tolist()
     ([1, 2, 2], [1, 3, 3])
     """
-    count, systems = resampled.shape
-    order = np.argsort(-resampled, axis=1)
-    falling = np.take_along_axis(resampled, order, axis=1)
-    if (np.diff(falling, axis=1) == 0).any():
-        first = rankdata(-resampled, method="min", axis=1).astype(np.int64)
-        last = rankdata(-resampled, method="max", axis=1).astype(np.int64)
-    else:
-        first = np.empty((count, systems), np.int64)
-        np.put_along_axis(first, order, np.arange(1, systems + 1)[None], axis=1)
-        last = first
-    cut = int((1 - LEVEL) * count)
+    first = last = np.argsort(np.argsort(-resampled, axis=1), axis=1) + 1
+    if (np.diff(np.sort(resampled, axis=1), axis=1) == 0).any():  # ties are rare, and slow
+        first, last = (
+            rankdata(-resampled, method=method, axis=1).astype(np.int64)
+            for method in ("min", "max")
+        )
+    cut = int((1 - LEVEL) * len(resampled))
     low = np.partition(first, cut, axis=0)[cut]
-    return low, np.partition(last, count - 1 - cut, axis=0)[count - 1 - cut]
+    return low, np.partition(last, -1 - cut, axis=0)[-1 - cut]
 
 
 def wins_over_tasks(
     values: Float64[np.ndarray, "systems tasks"],
 ) -> Float64[np.ndarray, "systems systems"]:
     """Tasks that the row's system wins against the column's, ties half; NaN without common ones."""
-    systems = len(values)
-    wins, common = np.zeros((systems, systems)), np.zeros((systems, systems))
-    for column in values.T:
-        above = (column[:, None] > column).astype(np.float64)
-        both = ~np.isnan(column)
-        pairs = both[:, None] & both
-        wins += above + 0.5 * (pairs & (column[:, None] == column))
-        common += pairs
-    np.fill_diagonal(common, 0)
-    return np.where(common > 0, wins, np.nan)
+    wins = np.zeros((len(values), len(values)))
+    for column in values.T:  # NaN is neither above nor equal
+        wins += (column[:, None] > column) + 0.5 * (column[:, None] == column)
+    np.fill_diagonal(wins, 0)
+    return np.where(wins + wins.T > 0, wins, np.nan)
 
 
 def _winners(
@@ -231,10 +203,13 @@ def _winners(
     """Winner by each rule; of ties the first in the table."""
     # No majority leads back into the first component, so the best order begins with its own
     top = scores.ordered_components(wins)[0]
-    best = top[kemeny(wins[np.ix_(top, top)]).order[0]]
-    by_rule = (means, scores.borda(wins), scores.bradley_terry(wins), None, scores.copeland(wins))
-    at = [int(best) if each is None else int(np.argmax(each)) for each in by_rule]
-    return dict(zip(RULES, (systems[one] for one in at), strict=True))
+    best = top[best_order(kernels.margins(wins[np.ix_(top, top)]))[0]]
+    by_rule = (
+        means, scores.borda(wins), scores.bradley_terry(wins), np.arange(len(means)) == best,
+        scores.copeland(wins),
+    )  # fmt: skip
+    winners = [systems[int(np.argmax(one))] for one in by_rule]
+    return dict(zip(RULES, winners, strict=True))
 
 
 def smallest_removal(
@@ -265,11 +240,8 @@ def smallest_removal(
             tasks = _removal(values[winner], values[challenger], size)
             if tasks is None:
                 continue
-            others = np.delete(values, tasks, axis=1)
-            scored = ~np.isnan(others).all(axis=1)
-            means = np.full(len(values), -np.inf)
-            means[scored] = np.nanmean(others[scored], axis=1)
-            return sorted(tasks), int(np.argmax(means))
+            means = pd.DataFrame(np.delete(values, tasks, axis=1)).mean(axis=1)
+            return tasks, int(means.argmax())
     return [], None
 
 
@@ -278,46 +250,41 @@ def _removal(
 ) -> list[int] | None:
     """Tasks of this number without which `other` has the higher mean, if there are such."""
     has_own, has_other = ~np.isnan(own), ~np.isnan(other)
-    alone, others, both = (
-        np.flatnonzero(which) for which in (has_own & ~has_other, has_other & ~has_own,
-                                            has_own & has_other)
-    )  # fmt: skip
-    alone, others = alone[np.argsort(-own[alone])], others[np.argsort(other[others])]
+    alone = sorted(np.flatnonzero(has_own & ~has_other), key=lambda task: -own[task])
+    others = sorted(np.flatnonzero(has_other & ~has_own), key=lambda task: other[task])
+    both = np.flatnonzero(has_own & has_other)
+    own_tasks, other_tasks = has_own.sum(), has_other.sum()
     for of_alone, of_others in product(range(len(alone) + 1), range(len(others) + 1)):
         shared = size - of_alone - of_others
-        if not 0 <= shared <= len(both):
-            continue
-        left_own, left_other = (
-            int(has.sum()) - shared - gone
-            for has, gone in ((has_own, of_alone), (has_other, of_others))
-        )
-        if not left_own or not left_other:
+        left_own, left_other = own_tasks - shared - of_alone, other_tasks - shared - of_others
+        if not 0 <= shared <= len(both) or not left_own or not left_other:
             continue
         harm = own[both] / left_own - other[both] / left_other
-        removed = both[np.argsort(-harm)[:shared]]
-        tasks = [*alone[:of_alone].tolist(), *others[:of_others].tolist(), *removed.tolist()]
+        tasks = [*alone[:of_alone], *others[:of_others], *both[np.argsort(-harm)[:shared]]]
         left = np.delete(np.stack([own, other]), tasks, axis=1)
         if np.nanmean(left[1]) > np.nanmean(left[0]):
-            return tasks
+            return sorted(map(int, tasks))
     return None
 
 
-def _missing(board: Scores) -> dict[str, Any]:
-    """Number of missing cells, and the winner by each way to count them."""
-    empty = np.isnan(board.values)
-    if not empty.any():
-        return {}
-    lowest = np.nanmin(np.where(empty.all(axis=0), 0.0, board.values), axis=0)
-    shared = board.values[:, ~empty.any(axis=0)]
+def _missing(board: Scores) -> tuple[dict[str, Any] | None, str]:
+    """Number of missing cells with the winner by each way to count them, and a sentence on it."""
+    frame = pd.DataFrame(board.values, board.systems)
+    cells = int(frame.isna().sum().sum())
+    if not cells:
+        return None, ""
     ways = {
-        "missing cells are left out": np.nanmean(board.values, axis=1),
-        "they count as 0": np.where(empty, 0.0, board.values).mean(axis=1),
-        "they count as the task's lowest score": np.where(empty, lowest, board.values).mean(axis=1),
+        "missing cells are left out": frame,
+        "they count as 0": frame.fillna(0.0),
+        "they count as the task's lowest score": frame.fillna(frame.min()).fillna(0.0),
+        "only complete tasks count": frame.dropna(axis=1),
     }
-    if shared.shape[1]:
-        ways["only complete tasks count"] = shared.mean(axis=1)
-    winners = {way: board.systems[int(np.argmax(means))] for way, means in ways.items()}
-    return {"cells": int(empty.sum()), "of": int(empty.size), "winners": winners}
+    winners = {way: str(left.mean(axis=1).idxmax()) for way, left in ways.items() if left.size}
+    parts = [f"{one} wins if {' or '.join(by)}" for one, by in _by_winner(winners).items()]
+    if len(parts) == 1:
+        parts = [f"{winners['they count as 0']} wins however they count"]
+    sentence = f"{cells} of {counted(frame.size, 'cell')} missing: {'; '.join(parts)}."
+    return {"cells": cells, "of": frame.size, "winners": winners}, sentence
 
 
 # ------------------------------------------------------------------ games, wins and losses
@@ -338,10 +305,9 @@ def _of_games(board: Games, seed: int) -> Leaderboard:
     winners = _winners(board.systems, np.nansum(wins, axis=1) / played, wins)
     orders = np.stack([random.permutation(len(board.results)) for _ in range(ORDERS)])
     ranks = rankdata(-_elo(board.pairs, board.results, orders, count), method="min", axis=1)
-    spans = zip(ranks.min(axis=0).astype(int), ranks.max(axis=0).astype(int), strict=True)
-    elo = {
-        name: (int(low), int(high)) for name, (low, high) in zip(board.systems, spans, strict=True)
-    }
+    ranks = ranks.astype(np.int64)
+    spans = zip(ranks.min(axis=0).tolist(), ranks.max(axis=0).tolist(), strict=True)
+    elo = dict(zip(board.systems, spans, strict=True))
     sentences = (_separation(rows), _by_rules(winners), _elo_in_words(elo))
     return Leaderboard(rows, winners, elo=elo, sentences=sentences)
 
@@ -413,24 +379,16 @@ def _separation(rows: pd.DataFrame) -> str:
     return f"{first} is first; {counted(group - 1, 'other')} cannot be separated from it (95 %)."
 
 
+def _by_winner(winners: Mapping[str, str]) -> dict[str, list[str]]:
+    """Rules by the winner that they agree on."""
+    return {one: [rule for rule in winners if winners[rule] == one] for one in winners.values()}
+
+
 def _by_rules(winners: Mapping[str, str]) -> str:
-    """Winners by rule; rules that agree stand together."""
-    rules: dict[str, list[str]] = {}
-    for rule, winner in winners.items():
-        rules.setdefault(winner, []).append(rule)
+    rules = _by_winner(winners)
     if len(rules) == 1:
-        return f"{next(iter(rules))} wins by every rule: {listed(RULES)}."
+        return f"{winners['mean']} wins by every rule: {listed(RULES)}."
     return "; ".join(f"{winner} wins by {listed(by)}" for winner, by in rules.items()) + "."
-
-
-def _missing_in_words(missing: Mapping[str, Any]) -> str:
-    ways: dict[str, list[str]] = {}
-    for way, winner in missing["winners"].items():
-        ways.setdefault(winner, []).append(way)
-    cells = f"{missing['cells']} of {counted(missing['of'], 'cell')} missing: "
-    if len(ways) == 1:
-        return f"{cells}{next(iter(ways))} wins however they count."
-    return cells + "; ".join(f"{one} wins if {' or '.join(by)}" for one, by in ways.items()) + "."
 
 
 def _elo_in_words(elo: Mapping[str, tuple[int, int]]) -> str:

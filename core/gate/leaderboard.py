@@ -1,8 +1,8 @@
 """Leaderboard of robustness cards: rankers of `card.json` files, compared query by query."""
 
-from collections.abc import Mapping, Sequence
-from itertools import combinations
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,8 +16,27 @@ from shuffleproof.core.studies.paired_differences import mean_differences
 LEVEL = 0.05
 """Largest p of two rankers that do not share a rank, adjusted by Holm."""
 
-Members = dict[str, tuple[str, CardFile, str]]
-"""Place, card and name of each ranker, by its digest."""
+REMEDY = "Write the card again with `study card --out`."
+Queries = Float64[np.ndarray, " queries"]
+
+
+class Member(NamedTuple):
+    """Ranker of a card: its values on unchanged lists, and under each perturbation at its most."""
+
+    card: str
+    name: str
+    queries: tuple[str, ...]
+    unchanged: Queries
+    by_family: dict[str, Queries]
+
+    @property
+    def mean(self) -> Queries:
+        """Mean over all perturbations."""
+        return np.mean([*self.by_family.values()], axis=0)
+
+
+Group = tuple[Any, ...]
+"""Data set, measure and everything else that two cards must share to be compared."""
 
 
 def standings(folder: Path) -> pd.DataFrame:
@@ -37,14 +56,12 @@ def standings(folder: Path) -> pd.DataFrame:
     Raises:
         DataError: the folder has no card, or a file in it is none.
     """
-    frames = [_ranked(key, members) for key, members in _groups(folder).items()]
+    frames = [_ranked(group, members) for group, members in _groups(folder).items()]
     return pd.concat(frames, ignore_index=True)
 
 
-def means_by_query(folder: Path) -> pd.DataFrame:
-    """Mean of each ranker over all perturbations, each at its highest level, a column a query.
-
-    Queries without a value are left out.
+def means_by_query(folder: Path) -> tuple[dict[str, Queries], tuple[str, ...]]:
+    """Mean of each ranker over all perturbations, each at its highest level, and the queries.
 
     Raises:
         DataError: as `standings`, or cards that cannot be compared with each other.
@@ -53,83 +70,61 @@ def means_by_query(folder: Path) -> pd.DataFrame:
     if len(groups) > 1:
         finding = f"its cards have {len(groups)} kinds of lists, measures or perturbations"
         raise DataError(str(folder), finding, "Give a folder with cards of one kind.")
-    ((key, members),) = groups.items()
-    queries = next(iter(members.values()))[1].queries
-    means = [
-        np.mean([*_at_highest(*member, str(key[1])).values()], axis=0)
-        for member in members.values()
-    ]
-    names = number_names(RankerName.of(name).display for _, _, name in members.values())
-    return pd.DataFrame(means, pd.Index(names, name="system"), queries).dropna(axis=1, how="all")
+    (members,) = groups.values()
+    names = number_names(member.name for member in members)
+    means = {name: member.mean for name, member in zip(names, members, strict=True)}
+    return means, members[0].queries
 
 
-def _groups(folder: Path) -> dict[tuple[object, ...], Members]:
-    """Rankers of all cards, by what cards must share to be compared."""
+def _groups(folder: Path) -> dict[Group, list[Member]]:
+    """Rankers of all cards, each once, by what cards must share to be compared."""
     paths = sorted(folder.rglob("*.json"))
     if not paths:
         raise DataError(str(folder), "it has no card.json", "Put `study card --out` files there.")
-    groups: dict[tuple[object, ...], Members] = {}
+    groups: dict[Group, dict[str, Member]] = {}
     for path in paths:
-        card = read_card(path)
+        card, place = read_card(path), str(path.relative_to(folder))
         for measure in card.measures:
-            if not _highest(card, measure):
-                remedy = "Write the card again with `study card --out`."
-                raise DataError(str(path), f"it has no {measure} under a perturbation", remedy)
-            members = groups.setdefault(_group(card, measure), {})
+            highest: dict[str, float] = {}
+            for _, of, family, level in card.conditions:
+                if of == measure and level > 0:
+                    highest[family] = max(level, highest.get(family, level))
+            if not highest:
+                raise DataError(place, f"it has no {measure} under a perturbation", REMEDY)
+            group = (
+                card.data["name"], measure, card.lists["digest"], card.queries, card.draws,
+                *sorted(highest.items()),
+            )  # fmt: skip
+            members = groups.setdefault(group, {})
             for name, ranker in card.rankers.items():
-                known = (str(path.relative_to(folder)), card, name)
-                members.setdefault(INITIAL if name == INITIAL else ranker.digest, known)
-    return groups
+                values = {
+                    family: _values(place, card, (name, measure, family, level))
+                    for family, level in highest.items()
+                }
+                unchanged = _values(place, card, (name, measure, next(iter(highest)), 0.0))
+                member = Member(place, RankerName.of(name).display, card.queries, unchanged, values)
+                members.setdefault(INITIAL if name == INITIAL else ranker.digest, member)
+    return {group: [*members.values()] for group, members in groups.items()}
 
 
-def _group(card: CardFile, measure: str) -> tuple[object, ...]:
-    """Everything that two cards must share to be compared."""
-    levels = tuple(sorted(_highest(card, measure).items()))
-    return card.data["name"], measure, card.lists["digest"], card.queries, card.draws, levels
-
-
-def _highest(card: CardFile, measure: str) -> Mapping[str, float]:
-    """Highest level of every perturbation."""
-    levels: dict[str, float] = {}
-    for _, of, family, level in card.conditions:
-        if of == measure and level > 0:
-            levels[family] = max(level, levels.get(family, level))
-    return levels
-
-
-def _ranked(key: tuple[object, ...], members: Members) -> pd.DataFrame:
+def _ranked(group: Group, members: Sequence[Member]) -> pd.DataFrame:
     """Rows of one group."""
-    data, measure = str(key[0]), str(key[1])
-    rows, values = [], []
-    for place, card, name in members.values():
-        by_family = _at_highest(place, card, name, measure)
-        unchanged = _values(place, card, (name, measure, next(iter(by_family)), 0.0))
-        perturbed = np.mean([*by_family.values()], axis=0)
-        means = {family: float(np.nanmean(each)) for family, each in by_family.items()}
+    rows = []
+    for member in members:
+        means = {family: float(np.nanmean(each)) for family, each in member.by_family.items()}
         worst = min(means, key=means.__getitem__)
-        start, end = float(np.nanmean(unchanged)), float(np.nanmean(perturbed))
-        values.append(perturbed)
+        start, end = float(np.nanmean(member.unchanged)), float(np.nanmean(member.mean))
         rows.append({
-            "group": f"{data}, {measure}", "card": place, "ranker": RankerName.of(name).display,
+            "group": f"{group[0]}, {group[1]}", "card": member.card, "ranker": member.name,
             "unchanged": start, "perturbed": end, "kept": end / start if start else np.nan,
-            "worst": worst, "worst_mean": means[worst], "queries": len(card.queries),
+            "worst": worst, "worst_mean": means[worst], "queries": len(member.queries),
         })  # fmt: skip
     frame = pd.DataFrame(rows)
-    frame["first"], frame["last"] = rank_intervals(np.array(values))
+    frame["first"], frame["last"] = rank_intervals(np.array([member.mean for member in members]))
     return frame.sort_values("perturbed", ascending=False, ignore_index=True)
 
 
-def _at_highest(
-    place: str, card: CardFile, name: str, measure: str
-) -> dict[str, Float64[np.ndarray, " queries"]]:
-    """Values of a ranker under each perturbation at its highest level."""
-    return {
-        family: _values(place, card, (name, measure, family, level))
-        for family, level in _highest(card, measure).items()
-    }
-
-
-def _values(place: str, card: CardFile, condition: Condition) -> Float64[np.ndarray, " queries"]:
+def _values(place: str, card: CardFile, condition: Condition) -> Queries:
     """Values of a condition.
 
     Raises:
@@ -138,7 +133,7 @@ def _values(place: str, card: CardFile, condition: Condition) -> Float64[np.ndar
     if condition not in card.conditions:
         ranker, measure, family, level = condition
         finding = f"{ranker} has no {measure} under {family} at {level:g}"
-        raise DataError(place, finding, "Write the card again with `study card --out`.")
+        raise DataError(place, finding, REMEDY)
     return card.conditions[condition].astype(np.float64)
 
 
@@ -151,14 +146,12 @@ def rank_intervals(
     >>> rank_intervals(clear + np.array([[0], [1], [-1]]) * np.tile([1e-3, -1e-3], 10))
     ([1, 2, 2], [1, 3, 3])
     """
-    pairs = list(combinations(range(len(values)), 2))
     better, worse = np.zeros(len(values), int), np.zeros(len(values), int)
-    if pairs:
-        left, right = map(list, zip(*pairs, strict=True))
+    left, right = np.triu_indices(len(values), 1)
+    if len(left):
         tests = mean_differences(values[left] - values[right])
-        for (one, other), mean, p in zip(pairs, tests["mean"], tests["p"], strict=True):
-            if p <= LEVEL:
-                winner, loser = (one, other) if mean > 0 else (other, one)
-                better[loser] += 1
-                worse[winner] += 1
+        significant = tests["p"] <= LEVEL
+        above = tests["mean"] > 0
+        better = np.bincount(np.where(above, right, left)[significant], minlength=len(values))
+        worse = np.bincount(np.where(above, left, right)[significant], minlength=len(values))
     return (better + 1).tolist(), (len(values) - worse).tolist()

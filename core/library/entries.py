@@ -17,7 +17,7 @@ from shuffleproof.core.experiment.list_sources import (
 from shuffleproof.core.rankers import named_presets, preset_digests
 from shuffleproof.core.rankers.fit_cache import ALL_DOCUMENTS
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import FILES, INITIAL, Kind, RankerName
+from shuffleproof.core.rankers.name import CONFIGS, FILES, INITIAL, Kind, RankerName
 from shuffleproof.core.rankers.preset_differences import from_preset, from_usual_lists, in_words
 from shuffleproof.core.store import plain_json
 from shuffleproof.core.store.artefacts import Store
@@ -242,6 +242,7 @@ def summary_of(artefact: Artefact) -> str:
         if recipe["ranker"]["name"] in FILES:
             return _of_file(artefact)
         kind = "user code" if _is_user_code(artefact) else f"{preset} preset"
+        kind = "own parameters" if recipe["ranker"]["name"] in CONFIGS else kind
         text = kind + (f", {in_words(changed)}" if changed else "")
         text += _on_lists(artefact)
         quality = facts.get("valid", {}).get("NDCG@10")

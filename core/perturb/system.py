@@ -8,6 +8,7 @@ rounding or training luck.
 from dataclasses import dataclass, replace
 
 import numpy as np
+from jaxtyping import Int64
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
@@ -43,7 +44,13 @@ class SystemPerturbation(PerturbationBase):
         return lists
 
 
-def reordered(judged: JudgedLists, generator: np.random.Generator) -> JudgedLists:
+def reordered(
+    judged: JudgedLists,
+    generator: np.random.Generator,
+    *,
+    queries_move: bool = True,
+    rows_move: bool = True,
+) -> JudgedLists:
     """The same judged lists, as read from a file with another row order.
 
     Queries change places, and documents within their queries. Lists keep their candidates, scores
@@ -52,12 +59,15 @@ def reordered(judged: JudgedLists, generator: np.random.Generator) -> JudgedList
     Args:
         judged: the lists.
         generator: of both permutations.
+        queries_move: False: queries keep their order.
+        rows_move: False: documents keep their order within their query.
     """
     dataset, lists = judged.dataset, judged.lists
-    queries = generator.permutation(dataset.queries)
+    queries = generator.permutation(dataset.queries) if queries_move else np.arange(dataset.queries)
     offsets = ragged.offsets_of(np.diff(dataset.offsets)[queries])
     # Random keys within each query: documents never leave their query
-    inside = ragged.order_within(offsets, generator.random(dataset.documents))
+    keys = generator.random(dataset.documents) if rows_move else np.arange(dataset.documents)
+    inside = ragged.order_within(offsets, keys)
     rows = ragged.elements_of(dataset.offsets, queries)[inside]
     # `argsort` of a permutation is its inverse: the new place of each old row
     place_of_query, place_of_row = np.argsort(queries), np.argsort(rows)
@@ -77,6 +87,22 @@ def reordered(judged: JudgedLists, generator: np.random.Generator) -> JudgedList
     # Ties are shown by row everywhere, so new rows give new orders within ties
     by_row = falling_order(reordered_lists.offsets, first_scores, reordered_lists.rows)
     return JudgedLists(dataset.arranged(queries, rows), reordered_lists.shown_as(by_row))
+
+
+def columns_reordered(judged: JudgedLists, order: Int64[np.ndarray, " features"]) -> JudgedLists:
+    """The same judged lists with the feature columns in another order, ids and names with them."""
+    dataset = judged.dataset
+    absent = dataset.absent_cells()
+    names = dataset.feature_names
+    moved = replace(
+        dataset,
+        features=np.ascontiguousarray(dataset.features[:, order]),
+        feature_ids=tuple(dataset.feature_ids[column] for column in order),
+        feature_names=None if names is None else tuple(names[column] for column in order),
+        absent=None if absent is None else np.packbits(absent[:, order], axis=1),
+        fingerprint="",
+    )
+    return JudgedLists(moved, judged.lists)
 
 
 SYSTEM_FAMILIES = (

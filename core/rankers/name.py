@@ -93,6 +93,13 @@ FILES: Mapping[str, FileKind] = {
 }  # fmt: skip
 """Kinds of files by what a name begins with; `outside.model_files.LIBRARIES` reads the models."""
 
+CONFIGS = {
+    "lightgbm-config": "LightGBM",
+    "xgboost-config": "XGBoost",
+    "catboost-config": "CatBoost",
+}
+"""Libraries that are trained by a file of their own parameters, by what a name begins with."""
+
 SERVICES: Mapping[str, tuple[str, ...]] = {
     "chat": ("/chat/completions",),
     "voyage": ("voyageai.com",),
@@ -162,6 +169,7 @@ class Kind(StrEnum):
     STORED = "stored"
     COMBINATION = "combination"
     FILE = "file"
+    CONFIG = "config"
     FUNCTION = "function"
     OBJECT = "object"
     ENDPOINT = "endpoint"
@@ -174,7 +182,8 @@ class RankerName:
 
     Attributes:
         kind: how it is named.
-        head: the registry's name; the kind of a file; the service of an endpoint;
+        head: the registry's name; the kind of a file, also of parameters; the service of an
+            endpoint;
             `module:function`; `python:NAME` of user code in this process; empty of a combination.
         preset: of one that is registered; empty: none is named.
         revision: digits of the recipe that the preset had, where that was changed since.
@@ -234,7 +243,7 @@ class RankerName:
         """The text that parses back to it."""
         if self.parts:
             return self._whole(str)
-        if self.kind in {Kind.FILE, Kind.ENDPOINT}:
+        if self.kind in {Kind.FILE, Kind.CONFIG, Kind.ENDPOINT}:
             return f"{self.head}:{self.path}"
         marks = (("@", self.preset), ("~", self.revision), ("#", self.digits))
         return self.head + "".join(mark + value for mark, value in marks if value)
@@ -252,6 +261,8 @@ class RankerName:
         ['DLCM', 'RRF(GSF, MLP small)']
         >>> [RankerName.parse(text).display for text in ("scores:my/a.txt", "my/rank.py:score")]
         ['a.txt', 'rank.py:score']
+        >>> [RankerName.of(f"lightgbm-config{rest}").display for rest in (":my/a.json", "#77b0c2")]
+        ['LightGBM a.json', 'LightGBM by parameters']
         >>> RankerName.of("bm25.rank-vicuna.dl19.txt.gz").display
         'bm25.rank-vicuna.dl19'
         >>> remember_file_name("77b0c2", "my scores.txt")
@@ -273,6 +284,8 @@ class RankerName:
         if self.kind is Kind.STORED and self.head in FILES and (file := self._file_name()):
             return file
         name = SPOKEN.get(self.head, _RUN_FILE.sub("", self.registered_name))
+        if self.head in CONFIGS:
+            name = f"{CONFIGS[self.head]} {PurePath(self.path).name or 'by parameters'}"
         return " ".join(filter(None, (name, self.preset, self.revision)))
 
     def _file_name(self) -> str:
@@ -328,8 +341,9 @@ class RankerName:
 
     @property
     def is_scored_apart(self) -> bool:
-        """True for an importable function or a model file: a process of its own scores it."""
-        return self.kind is Kind.FUNCTION or (self.head in FILES and not self.is_scores)
+        """True for a module's function or a library's model: a process of its own scores it."""
+        is_model = self.head in CONFIGS or (self.head in FILES and not self.is_scores)
+        return self.kind is Kind.FUNCTION or is_model
 
     @property
     def is_scores(self) -> bool:
@@ -495,7 +509,7 @@ def parse_forgiving(text: str) -> str:
             small, parts = combined["prefix"].casefold(), _COMMA.split(combined["parts"])
         return f"{small}:{'+'.join(parse_forgiving(part) for part in parts)}"
     if colon:
-        is_known = small == _FEATURE or small in FILES
+        is_known = small == _FEATURE or small in FILES or small in CONFIGS
         return f"{small}:{remainder.strip()}" if is_known else text
     return INITIAL if small == INITIAL else _forgiven_single(text)
 
@@ -538,9 +552,9 @@ _SAID = re.compile(
 _IN_SENTENCES = re.compile(
     r"(?<![\w@#:+./~-])(?:"
     rf"(?:{'|'.join(SERVICES)}):https?://[^\s,()']*[^\s,;()'.:]"
-    rf"|(?:(?:{'|'.join(BEGINNINGS)})[\w-]*|{'|'.join(FILES)}):[^\s,;()']*[^\s,;()'.:]"
+    rf"|(?:(?:{'|'.join(BEGINNINGS)})[\w-]*|{'|'.join((*CONFIGS, *FILES))}):[^\s,;()']*[^\s,;()'.:]"
     rf"|(?:{'|'.join(sorted(SPOKEN, key=len, reverse=True))})(?:@\w+)?(?:~\w+)?(?:#[0-9a-f]+)?"
-    rf"|(?:{'|'.join(FILES)})#[0-9a-f]+"
+    rf"|(?:{'|'.join((*CONFIGS, *FILES))})#[0-9a-f]+"
     r"|[\w.-]*\w\.(?:run|(?:run|txt)\.gz)"
     r")(?![\w@#+/~-]|[:.]\S)"
 )
@@ -561,14 +575,15 @@ def _parsed(text: str) -> RankerName:
     prefix, colon, remainder = text.partition(":")
     is_endpoint = prefix in SERVICES and remainder.startswith(_WEB)
     if colon and not remainder and not prefix.startswith(BEGINNINGS):
-        meant = f"{prefix}:FILE" if prefix in FILES else f"{prefix}:FUNCTION"
+        is_file = prefix in FILES or prefix in CONFIGS
+        meant = f"{prefix}:FILE" if is_file else f"{prefix}:FUNCTION"
         raise UsageError(f"{quoted(text)} names nothing behind the colon: write {meant}")
     if text == INITIAL or text.startswith(_ALONE):
         source = (_parsed(text.removeprefix(_ALONE)),) if colon else ()
         return RankerName(Kind.INITIAL, INITIAL, parts=source)
-    if is_endpoint or (colon and prefix in FILES):
-        kind = Kind.ENDPOINT if is_endpoint else Kind.FILE
-        return RankerName(kind, prefix, path=remainder)
+    if is_endpoint or (colon and (prefix in FILES or prefix in CONFIGS)):
+        of_path = Kind.CONFIG if prefix in CONFIGS else Kind.FILE
+        return RankerName(Kind.ENDPOINT if is_endpoint else of_path, prefix, path=remainder)
     if colon and prefix.startswith(BEGINNINGS):
         return _combined(text)
     if colon and prefix == OBJECT and not _STORED.fullmatch(text):

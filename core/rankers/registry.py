@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from shuffleproof.core.errors import ArtefactError, UnknownNameError, UsageError
 from shuffleproof.core.rankers import named_presets
-from shuffleproof.core.rankers.name import FILES, PRESETS, Kind, RankerName, feature_of
+from shuffleproof.core.rankers.name import (
+    CONFIGS,
+    FILES,
+    PRESETS,
+    Kind,
+    RankerName,
+    feature_of,
+)
 
 if TYPE_CHECKING:
     from shuffleproof.core.rankers.base import Ranker, RankerSpec
@@ -85,11 +92,11 @@ class RankerEntry:
         return self.module != _PLAIN
 
 
-_NEURAL, _TREES, _PLAIN, _LINEAR, _BOOSTING, _PAIRS, _USER = (
+_NEURAL, _TREES, _PLAIN, _LINEAR, _BOOSTING, _PAIRS, _USER, _CONFIG = (
     f"shuffleproof.core.rankers.{name}"
     for name in (
         "neural.recipes", "boosting.trees", "univariate", "linear.fit", "boosting.fit",
-        "pairs.recipes", "outside.user_rankers",
+        "pairs.recipes", "outside.user_rankers", "outside.parameter_files",
     )
 )  # fmt: skip
 _PAIRWISE = "Pairs of documents"
@@ -230,10 +237,19 @@ def _from_outside(name: str) -> str:
     """Hint to a file or module of the current folder, if the name looks like one."""
     stem, _, ending = name.rpartition(".")
     kind = next((kind for kind, file in FILES.items() if stem and ending in file.endings), None)
-    if kind or name in FILES:
+    if kind or name in FILES or name in CONFIGS:
         return f"{kind}:{name}" if kind else f"{name}:FILE"
     module = stem if stem and ending == "py" else name
     return f"{module}:FUNCTION" if Path(f"{module}.py").is_file() else ""
+
+
+def learns(name: RankerName) -> bool:
+    """True if a ranker that has a recipe is trained: by a file of parameters, or as its entry says.
+
+    >>> learns(RankerName.parse("lightgbm-config:a.json")), learns(RankerName.parse("feature:3"))
+    (True, False)
+    """
+    return name.kind in {Kind.CONFIG, Kind.OBJECT} or entry(name.base).learns
 
 
 def refuse_unknown(name: RankerName, preset: str) -> None:
@@ -275,6 +291,9 @@ def spec_of(name: RankerName, preset: str = "paper", **changes: Any) -> "RankerS
     if name.kind is Kind.OBJECT:
         user_recipe: "RankerSpec" = import_module(_USER).spec(name.head, **changes)
         return user_recipe
+    if name.kind is Kind.CONFIG:
+        config: "RankerSpec" = import_module(_CONFIG).spec(name, **changes)
+        return config
     if name.kind is not Kind.REGISTERED:
         raise UnknownNameError("ranker", str(name), RANKERS)
     return spec(name.base, name.preset or preset, **changes)

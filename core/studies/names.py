@@ -94,6 +94,8 @@ def _attacked_rankers(names: Names) -> Iterable[str]:
 
 
 def _check_ranker(name: RankerName, preset: str, names: Names, store: Store) -> None:
+    if name.kind is Kind.CONFIG and not names.from_outside:
+        raise UsageError(f"{name}: pages read no files of this machine; use the command line")
     if names.from_outside and name.kind is Kind.FILE:
         path = Path(name.path).expanduser()
         if not path.is_file():

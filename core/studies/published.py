@@ -9,8 +9,8 @@ of one of them is tried; each kernel measures every list once.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from functools import cache
 from itertools import combinations, product
@@ -23,7 +23,7 @@ from jaxtyping import Float32, Float64
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
-from shuffleproof.core.errors import DataError, ParameterError
+from shuffleproof.core.errors import DataError, ParameterError, UsageError
 from shuffleproof.core.metrics.bundles import BUNDLES
 from shuffleproof.core.metrics.measure import MEASURES, Measure
 from shuffleproof.core.metrics.relevance import (
@@ -75,38 +75,40 @@ HABITS: Mapping[str, Sequence[tuple[str, Mapping[str, str]]]] = {
 }
 """Starts of a bundle, where its program has habits besides those of its measures."""
 
-AROUND = {"topics": "judged", "kept": "all", "grades": "as judged", "over": "queries"}
-"""Choices of an evaluation around the measure, as Shuffleproof has them."""
-
 Choices: TypeAlias = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class JudgedRun:
-    """One run, or one fold of it.
+class Around(NamedTuple):
+    """Choices of an evaluation around the measure; the defaults are those of Shuffleproof."""
 
-    Attributes:
-        dataset: judged documents.
-        lists: retrieved documents of each query, in the order of the file.
-        scores: one per candidate.
-    """
+    topics: str = "judged"
+    kept: Any = "all"
+    grades: Any = "as judged"
+    over: str = "queries"
+
+
+class JudgedRun(NamedTuple):
+    """One run, or one fold of it: judged documents, and the retrieved ones in the file's order."""
 
     dataset: RankingDataset
     lists: CandidateLists
     scores: Float64[np.ndarray, " candidates"]
 
 
-@dataclass(frozen=True)
-class PublishedCell:
+class PublishedCell(NamedTuple):
     """A published number.
 
     Attributes:
         text: the number as printed.
         measure: text of its measure, whose conventions stay; empty: not known.
+        value: the number.
+        digits: digits after the point.
     """
 
     text: str
-    measure: str = ""
+    measure: str
+    value: float
+    digits: int
 
     @classmethod
     def of(cls, text: str, measure: str = "") -> "PublishedCell":
@@ -120,7 +122,7 @@ class PublishedCell:
         ('NDCG@10', 'rounded', 'truncated', '')
         """
         try:
-            number(text)
+            value = number(text)
         except ValueError:
             wanted = "a decimal number with the digits as printed, like .2294"
             raise ParameterError("--value", text, wanted) from None
@@ -128,17 +130,8 @@ class PublishedCell:
             # A table that prints nDCG or ndcg_cut says nothing about its gain
             plain = str(Measure.parse(measure).under(gain=Measure("NDCG").gain))
             measure = measure if "(" in measure else plain
-        return cls(text, measure)
-
-    @property
-    def value(self) -> float:
-        """The number."""
-        return number(self.text)
-
-    @property
-    def digits(self) -> int:
-        """Digits after the point."""
-        return max(-int(Decimal(self.text.strip()).as_tuple().exponent), 0)
+        digits = -int(Decimal(text.strip()).as_tuple().exponent)
+        return cls(text, measure, value, max(digits, 0))
 
     @property
     def heading(self) -> str:
@@ -153,19 +146,29 @@ class PublishedCell:
         return "truncated" if -ROUNDING <= difference < unit - ROUNDING else ""
 
 
-def cells_of(text: str) -> list[PublishedCell]:
-    """Cells of a row of a table.
+def cells_of(
+    value: str | None = None, measure: str | None = None, values: str | None = None
+) -> list[PublishedCell]:
+    """Published numbers of `--value` and `--measure`, or of `--values`.
 
     Raises:
-        ParameterError, UnknownNameError: not of the form MEASURE=NUMBER,…
+        UsageError: neither, or both.
+        ParameterError, UnknownNameError: no number, or no measure.
 
-    >>> [(cell.measure, cell.text) for cell in cells_of("ndcg@1=.36,P(relevant=2)@5=.2")]
+    >>> [(cell.measure, cell.text) for cell in cells_of(values="ndcg@1=.36,P(relevant=2)@5=.2")]
     [('NDCG@1', '.36'), ('P(relevant=2)@5', '.2')]
     """
-    pairs = [part.rpartition("=") for part in parts_of(text)]
-    if not pairs or not all(measure for measure, *_ in pairs):
-        raise ParameterError("--values", text, "MEASURE=NUMBER,…, like ndcg@1=.36,ndcg@10=.2294")
-    return [PublishedCell.of(value.strip(), measure.strip()) for measure, _, value in pairs]
+    if (value is None) == (values is None) or (measure and values is not None):
+        raise UsageError(
+            "no single number, nor several: give --value .2294 (and --measure ndcg@10), or "
+            "--values ndcg@1=.36,ndcg@10=.2294"
+        )
+    if value is not None:
+        return [PublishedCell.of(value, measure or "")]
+    pairs = [part.rpartition("=") for part in parts_of(values or "")]
+    if not pairs or not all(name for name, *_ in pairs):
+        raise ParameterError("--values", values, "MEASURE=NUMBER,…, like ndcg@1=.36,ndcg@10=.2294")
+    return [PublishedCell.of(text.strip(), name.strip()) for name, _, text in pairs]
 
 
 class Convention(NamedTuple):
@@ -179,6 +182,7 @@ class Convention(NamedTuple):
         around: choices around the measures.
         means: one per cell, in its scale.
         digits: one per cell, as `PublishedCell.matches` has it.
+        away: differences from the published numbers, in units of their last digits.
         same: names of other tools whose own conventions give the same means.
     """
 
@@ -186,9 +190,10 @@ class Convention(NamedTuple):
     changes: tuple[str, ...]
     cost: float
     measures: tuple[Measure, ...]
-    around: Choices
+    around: Around
     means: tuple[float, ...] = ()
     digits: tuple[str, ...] = ()
+    away: tuple[float, ...] = ()
     same: tuple[str, ...] = ()
 
     @property
@@ -197,13 +202,17 @@ class Convention(NamedTuple):
         return all(self.digits)
 
     @property
+    def worst_cell(self) -> int:
+        """Place of the cell with the largest difference."""
+        return int(np.argmax(np.abs(self.away)))
+
+    @property
     def name(self) -> str:
         """Tool and changes."""
         return ", ".join((self.tool, *self.changes))
 
 
-@dataclass(frozen=True)
-class Search:
+class Search(NamedTuple):
     """Outcome of a search.
 
     Attributes:
@@ -240,11 +249,9 @@ def search(cells: Sequence[PublishedCell], folds: Sequence[JudgedRun], *, of_let
     ('trec_eval', 'NDCG(gain=linear)@10')
     """
     tried = _conventions(cells, folds, of_letor=of_letor)
-    means = Means(folds, tried)
-    rows = _distinct([means.of(one, cells) for one in sorted(tried, key=attrgetter("cost"))])
-    units = np.array([10.0**cell.digits for cell in cells])
-    published = np.array([cell.value for cell in cells])
-    away = (np.array([row.means for row in rows]) - published) * units
+    tried.sort(key=attrgetter("cost"))
+    rows = _distinct(_with_means(cells, folds, tried))
+    away = np.array([row.away for row in rows])
     order = np.argsort(np.abs(away).max(axis=1), kind="stable")
     nearest = [rows[at] for at in order if not rows[at].matches]
     matching = [row for row in rows if row.matches]
@@ -266,7 +273,7 @@ def _chance(away: Float64[np.ndarray, "conventions cells"]) -> float:
     return min(shares)
 
 
-def _distinct(conventions: Sequence[Convention]) -> list[Convention]:
+def _distinct(conventions: Iterable[Convention]) -> list[Convention]:
     """First convention of every set of means, with the names of other tools of the same means."""
     groups: dict[tuple[float, ...], list[Convention]] = defaultdict(list)
     for one in conventions:
@@ -285,27 +292,24 @@ def _conventions(
     """Every convention of few changes, once; tools with the same conventions are all named."""
     every, found, seen = _choices(folds), list[Convention](), set[Any]()
     highest = max(float(fold.dataset.labels.max(initial=0)) for fold in folds)
-    for texts, cost in _measures(cells):
-        alternatives = _alternatives([Measure.parse(text) for text in texts], every)
-        first, most = Measure.parse(texts[0]), MOST
+    for texts, depth in _measures(cells):
+        measures = [Measure.parse(text) for text in texts]
+        alternatives, most = _alternatives(measures, every), 0 if depth else MOST
         if not cells[0].measure:
-            most = int(first.name in OFTEN)
-            if first.name == "ERR" and highest > LARGEST_GRADE:
+            most = int(measures[0].name in OFTEN)
+            if measures[0].name == "ERR" and highest > LARGEST_GRADE:
                 continue
-            if first.is_function:  # expected values over ties are slow
+            if measures[0].is_function:  # expected values over ties are slow
                 alternatives["ties"] = alternatives["ties"][1:]
         starts = _starts(alternatives, of_letor=of_letor)
-        for tool, changed, choices in _changed(starts, alternatives, 0 if cost else most):
-            own = tuple((name, choices[name]) for name in choices if name not in AROUND)
-            measures = tuple(_parsed(text, own) for text in texts)
-            around = {name: choices.get(name, usual) for name, usual in AROUND.items()}
-            key = (measures, *around.values())
+        for tool, changed, choices in _changed(starts, alternatives, most):
+            around = Around(**{at: choices.pop(at) for at in Around._fields if at in choices})
+            conventions = tuple(choices.items())
+            key = tuple(_parsed(text, conventions) for text in texts), around
             if not changed or key not in seen:
-                pairs = zip(texts, cells, strict=True)
-                others = [text for text, cell in pairs if cost and text != cell.measure]
-                depths = [Measure.parse(text).without_conventions for text in others]
-                changes = (*depths, *(_in_words(name, choices[name]) for name in changed))
-                found.append(Convention(tool, changes, cost + len(changed), measures, around))
+                changes = (*depth, *(_in_words(name, value) for name, value in changed.items()))
+                cost = len(changed) + ANOTHER_DEPTH * len(depth)
+                found.append(Convention(tool, changes, cost, *key))
             seen.add(key)
     return found
 
@@ -315,21 +319,24 @@ def _parsed(text: str, conventions: tuple[tuple[str, Any], ...]) -> Measure:
     return Measure.parse(text, dict(conventions))
 
 
-def _measures(cells: Sequence[PublishedCell]) -> Iterator[tuple[tuple[str, ...], float]]:
-    """Texts of the cells' measures, with their cost: the published ones, then other cut-offs."""
+def _measures(
+    cells: Sequence[PublishedCell],
+) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Texts of the cells' measures: the published ones, then one at another cut-off, and which."""
     stated = tuple(cell.measure for cell in cells)
     if not stated[0]:
         for name, entry in MEASURES.items():
-            yield (name,), 0.0
-            for depth in DEPTHS if entry.cut else ():
-                yield (f"{name}@{depth}",), 0.0
+            for cut in ("", *(f"@{depth}" for depth in DEPTHS)) if entry.cut else ("",):
+                yield (name + cut,), ()
         return
-    yield stated, 0.0
+    yield stated, ()
     for place, text in enumerate(stated):
         measure, name = Measure.parse(text), re.sub(r"\s*@.*", "", text)
         near = {measure.cutoff - 1, measure.cutoff + 1} if measure.cutoff else set()
         for depth in sorted({*DEPTHS, *near} - {measure.cutoff, 0}) if measure.entry.cut else ():
-            yield (*stated[:place], f"{name}@{depth}", *stated[place + 1 :]), ANOTHER_DEPTH
+            other = f"{name}@{depth}"
+            heading = Measure.parse(other).without_conventions
+            yield (*stated[:place], other, *stated[place + 1 :]), (heading,)
 
 
 def _starts(
@@ -337,29 +344,28 @@ def _starts(
 ) -> list[tuple[str, Choices]]:
     """Choices of every tool by its name, the usual tools of such files first."""
     first = ("letor4", "letor3") if of_letor else (outside_runs.CONVENTIONS,)
-    usual = {field.name: field.default for field in parameters(Measure)} | AROUND
+    usual = {field.name: field.default for field in parameters(Measure)} | Around()._asdict()
     starts = []
     for bundle in dict.fromkeys((*first, DEFAULTS, *BUNDLES)):
         conventions = BUNDLES[bundle].conventions if bundle in BUNDLES else {}
         for name, habits in HABITS.get(bundle, ((bundle, {}),)):
             wanted = {**usual, **conventions, **habits}
-            choices = {
-                dimension: wanted[dimension] if wanted[dimension] in values else values[0]
-                for dimension, values in alternatives.items()
-            }
+            pairs = ((choice, wanted[choice], values) for choice, values in alternatives.items())
+            choices = {choice: own if own in values else values[0] for choice, own, values in pairs}
             starts.append((name, choices))
     return starts
 
 
 def _changed(
     starts: Sequence[tuple[str, Choices]], alternatives: Mapping[str, Sequence[Any]], most: int
-) -> Iterator[tuple[str, tuple[str, ...], Choices]]:
-    """Tool, names of changed choices and all choices, fewest changes first."""
+) -> Iterator[tuple[str, Choices, Choices]]:
+    """Tool, changed choices and all choices, fewest changes first."""
     for changes in range(most + 1):
-        for (tool, start), changed in product(starts, combinations(alternatives, changes)):
-            others = [[one for one in alternatives[name] if one != start[name]] for name in changed]
+        for (tool, start), names in product(starts, combinations(alternatives, changes)):
+            others = [[one for one in alternatives[name] if one != start[name]] for name in names]
             for values in product(*others):
-                yield tool, changed, start | dict(zip(changed, values, strict=True))
+                changed = dict(zip(names, values, strict=True))
+                yield tool, changed, start | changed
 
 
 def _in_words(name: str, value: Any) -> str:
@@ -376,7 +382,7 @@ def _in_words(name: str, value: Any) -> str:
         return f"grades from {lowest} on are 1" if binary else f"grades below {lowest} are 0"
     words = {"judged": "missing topics count 0", "answered": "missing topics left out"}
     words |= {"queries": "mean of queries", "folds": "mean of folds"}
-    return words[value] if name in AROUND else f"{name}={value}"
+    return words[value] if name in Around._fields else f"{name}={value}"
 
 
 def _choices(folds: Sequence[JudgedRun]) -> dict[str, tuple[Any, ...]]:
@@ -387,15 +393,15 @@ def _choices(folds: Sequence[JudgedRun]) -> dict[str, tuple[Any, ...]]:
         field.name: tuple(field.choices) for field in parameters(Measure) if field.choices
     }
     choices["empty"] = ("zero", "one", "skip")  # NaN is no published number
-    if not all(_has_ids(fold.dataset) for fold in folds):
+    try:
+        for fold in folds:
+            document_order(fold.dataset)
+    except DataError:  # no ids, by which trec_eval orders ties
         choices["ties"] = ("averaged", "row")
     if highest > LARGEST_SUM:
         choices["gain"] = ("linear",)
-    choices |= {
-        "relevant": levels,
-        "top_grade": tuple(sorted({highest, max(highest, Measure("ERR").top_grade)})),
-        "p": PERSISTENCES,
-    }
+    choices["relevant"], choices["p"] = levels, PERSISTENCES
+    choices["top_grade"] = tuple(sorted({highest, max(highest, Measure("ERR").top_grade)}))
     lengths = np.concatenate([fold.lists.lengths for fold in folds])
     tied = {depth for fold in folds for depth in _tied_at(fold)}
     choices["kept"] = tuple(
@@ -408,7 +414,7 @@ def _choices(folds: Sequence[JudgedRun]) -> dict[str, tuple[Any, ...]]:
         choices["topics"] = ("judged", "answered")
     binary, floors = ([(level, one) for level in levels] for one in (True, False))
     if highest > 1:
-        choices["grades"] = (AROUND["grades"], *binary, *floors[1:])
+        choices["grades"] = (Around().grades, *binary, *floors[1:])
     if len(folds) > 1:
         choices["over"] = ("queries", "folds")
     return choices
@@ -418,14 +424,14 @@ def _alternatives(
     measures: Sequence[Measure], choices: Mapping[str, tuple[Any, ...]]
 ) -> dict[str, tuple[Any, ...]]:
     """Choices that measures have, with those around them."""
-    own = {name for measure in measures for name in measure.entry.conventions} | {*AROUND}
+    own = {name for measure in measures for name in measure.entry.conventions} | {*Around._fields}
     if all("relevant" in measure.entry.conventions for measure in measures):
         own -= {"grades"}  # the threshold says it already
     cutoffs = [measure.cutoff for measure in measures if measure.cutoff]
     depths = {depth for depth in (*KEPT, *cutoffs) if depth >= max(cutoffs, default=1)}
     kept = (cut for cut in choices["kept"] if cut[0] in depths)
     found = {name: values for name, values in choices.items() if name in own}
-    return found | {"kept": (AROUND["kept"], *kept)}
+    return found | {"kept": (Around().kept, *kept)}
 
 
 def _tied_at(run: JudgedRun) -> set[int]:
@@ -436,99 +442,86 @@ def _tied_at(run: JudgedRun) -> set[int]:
     return set(ragged.places_of(offsets)[parted].tolist())  # 0 where a list ends: nothing is cut
 
 
-def _has_ids(dataset: RankingDataset) -> bool:
-    try:
-        document_order(dataset)
-    except DataError:
-        return False
-    return True
+def _with_means(
+    cells: Sequence[PublishedCell], folds: Sequence[JudgedRun], tried: Sequence[Convention]
+) -> Iterator[Convention]:
+    """The conventions with their means.
 
-
-class Means:
-    """Means of conventions; every kernel measures a list once.
-
-    Values are computed without `ties` and `empty`: ties are in the scores, and the value of a query
-    without relevant documents is filled in.
+    Values have neither `ties` nor `empty`: ties are in the scores, and the value of a query without
+    relevant documents is filled in.
     """
+    values = _values(folds, tried)
+    answered = [fold.lists.lengths > 0 for fold in folds]
 
-    def __init__(self, folds: Sequence[JudgedRun], conventions: Sequence[Convention]) -> None:
-        self._answered = [fold.lists.lengths > 0 for fold in folds]
-        self._values: dict[Any, list[Float32[np.ndarray, " queries"]]] = {}
-        needed: dict[Any, dict[Measure, None]] = defaultdict(dict)
-        for one in conventions:
-            for measure in one.measures:
-                place, kernel = _kernel(measure, one.around)
-                needed[place][kernel] = None
-        orders = [
-            {ties: _ordered(fold, ties) for ties in {"row"} | {ties for ties, *_ in needed}}
-            for fold in folds
-        ]
-        for place, kernels in needed.items():
-            pairs = zip(folds, orders, strict=True)
-            of_folds = [_evaluate([*kernels], fold, by, *place) for fold, by in pairs]
-            for at, kernel in enumerate(kernels):
-                self._values[place, kernel] = [values[at] for values in of_folds]
-        self._means: dict[Any, float] = {}
+    @cache
+    def mean(measure: Measure, around: Around) -> float:
+        filled = values[_kernel(measure, around)]
+        if "empty" in measure.entry.conventions:
+            filled = [convert_empty(one, np.isnan(one), measure.empty) for one in filled]
+        if around.topics == "answered":
+            filled = [one[own] for one, own in zip(filled, answered, strict=True)]
+        pooled = filled if around.over == "folds" else [np.concatenate(filled)]
+        return float(np.mean([mean_of(measure, values) for values in pooled]))
 
-    def of(self, convention: Convention, cells: Sequence[PublishedCell]) -> Convention:
-        """The convention with its means."""
-        means = [self._mean(measure, convention.around) for measure in convention.measures]
-        pairs = list(zip(means, cells, strict=True))
+    for one in tried:
+        plain = zip((mean(measure, one.around) for measure in one.measures), cells, strict=True)
         # A number above 1 of a mean below it is in percent
-        scaled = [mean * (100 if cell.value > 1 >= abs(mean) else 1) for mean, cell in pairs]
-        digits = [cell.matches(mean) for mean, cell in zip(scaled, cells, strict=True)]
-        return convention._replace(means=tuple(scaled), digits=tuple(digits))
-
-    def _mean(self, measure: Measure, around: Choices) -> float:
-        key = (measure, *around.values())
-        if key not in self._means:
-            filled = self._values[_kernel(measure, around)]
-            if "empty" in measure.entry.conventions:
-                filled = [convert_empty(one, np.isnan(one), measure.empty) for one in filled]
-            if around["topics"] == "answered":
-                filled = [one[own] for one, own in zip(filled, self._answered, strict=True)]
-            pooled = filled if around["over"] == "folds" else [np.concatenate(filled)]
-            self._means[key] = float(np.mean([mean_of(measure, values) for values in pooled]))
-        return self._means[key]
+        means = [mean * (100 if cell.value > 1 >= abs(mean) else 1) for mean, cell in plain]
+        pairs = list(zip(means, cells, strict=True))
+        digits = tuple(cell.matches(mean) for mean, cell in pairs)
+        away = tuple((mean - cell.value) * 10.0**cell.digits for mean, cell in pairs)
+        yield one._replace(means=tuple(means), digits=digits, away=away)
 
 
-def _kernel(measure: Measure, around: Choices) -> tuple[Any, Measure]:
-    """Place of a measure's values, and the measure that has them."""
-    return (measure.ties, around["kept"], around["grades"]), _plain(measure)
+def _values(
+    folds: Sequence[JudgedRun], tried: Sequence[Convention]
+) -> dict[Any, list[Float32[np.ndarray, " queries"]]]:
+    """Values of every kernel for every fold; each measures a list once."""
+    measures: dict[Any, dict[Measure, None]] = defaultdict(dict)
+    for one in tried:
+        for place, measure in (_kernel(measure, one.around) for measure in one.measures):
+            measures[place][measure] = None
+    found = defaultdict(list)
+    for dataset, lists, scores in folds:
+        orders = {
+            "averaged": as_ranked(lists, scores),
+            "row": in_order(lists, scores, np.arange(len(scores))),
+        }
+        if any(ties == "trec" for ties, *_ in measures):
+            orders["trec"] = in_order(lists, scores, document_order(dataset).places[lists.rows])
+        for place, of_place in measures.items():
+            values = _evaluate([*of_place], dataset, lists, orders, *place)
+            for at, measure in enumerate(of_place):
+                found[place, measure].append(values[at])
+    return found
 
 
 @cache
-def _plain(measure: Measure) -> Measure:
-    return measure.under(ties="averaged", empty="skip")
-
-
-def _ordered(run: JudgedRun, ties: str) -> Float32[np.ndarray, " candidates"]:
-    """Scores that order ties; equal ones are left only if ties are averaged."""
-    if ties == "averaged":
-        return as_ranked(run.lists, run.scores)
-    lines = np.arange(len(run.scores))
-    order = lines if ties == "row" else document_order(run.dataset).places[run.lists.rows]
-    return in_order(run.lists, run.scores, order)
+def _kernel(measure: Measure, around: Around) -> tuple[Any, Measure]:
+    """Place of a measure's values, and the measure that has them."""
+    place = measure.ties, around.kept, around.grades
+    return place, measure.under(ties="averaged", empty="skip")
 
 
 def _evaluate(  # noqa: PLR0913, PLR0917 (a place, as `_kernel` has it)
     measures: Sequence[Measure],
-    run: JudgedRun,
+    dataset: RankingDataset,
+    lists: CandidateLists,
     orders: Mapping[str, Float32[np.ndarray, " candidates"]],
     ties: str,
     kept: Any,
     grades: Any,
 ) -> Float32[np.ndarray, "measures queries"]:
     """Values of every query; `orders` are the scores by treatment of ties."""
-    dataset, lists, scores = run.dataset, run.lists, orders[ties]
-    if kept != AROUND["kept"]:
+    scores = orders[ties]
+    if kept != Around().kept:
         depth, order = kept
         by = orders["row" if order == "line" else ties]
         falling = ragged.order_within(lists.offsets, -by)  # averaged ties are cut by line
         inside = np.sort(falling[ragged.places_of(lists.offsets) < depth])
         offsets = ragged.offsets_of(np.minimum(lists.lengths, depth))
         lists, scores = CandidateLists.unranked(offsets, lists.rows[inside]), scores[inside]
-    if grades != AROUND["grades"]:
+    if grades != Around().grades:
         lowest, binary = grades
         labels = dataset.labels
         high = np.float32(1) if binary else labels

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from shuffleproof.core.data import trec
 from shuffleproof.core.data.layout import group_file
 from shuffleproof.core.data.letor.read import LetorTable
@@ -29,15 +31,8 @@ from shuffleproof.core.studies.published import (
     search,
 )
 from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.tables import Column
+from shuffleproof.core.studies.tables import Column, Table, keys
 from shuffleproof.core.words import counted, listed, number, percent
-
-COLUMNS = (
-    Column("name", "Convention"),
-    Column("value", "Mean", ".6f"),
-    Column("digits", "Match", help="The mean rounds to the published digits, or is cut to them."),
-    Column("convention", "Measure"),
-)
 
 LETOR_ROW = re.compile(r"\s*\S+\s+\w+:")
 """Start of a row: its label, then a query or a feature."""
@@ -47,23 +42,6 @@ NEAREST = 10
 
 NAMED = 4
 """Other matching conventions in the sentence."""
-
-
-def cells_named(
-    value: str | None, measure: str | None, values: str | None = None
-) -> list[PublishedCell]:
-    """Published numbers of `--value` and `--measure`, or of `--values`.
-
-    Raises:
-        UsageError: neither, or both.
-        ParameterError, UnknownNameError: no number, or no measure.
-    """
-    if (value is None) == (values is None) or (measure and values is not None):
-        raise UsageError(
-            "no single number, nor several: give --value .2294 (and --measure ndcg@10), or "
-            "--values ndcg@1=.36,ndcg@10=.2294"
-        )
-    return cells_of(values) if values is not None else [PublishedCell.of(str(value), measure or "")]
 
 
 def folds_of(runs: Sequence[Path], qrels: Sequence[Path]) -> tuple[list[JudgedRun], bool]:
@@ -79,14 +57,18 @@ def folds_of(runs: Sequence[Path], qrels: Sequence[Path]) -> tuple[list[JudgedRu
     if len(qrels) not in {1, len(runs)}:
         files = f"{counted(len(qrels), 'file')} of judgments"
         raise UsageError(f"{files} for {counted(len(runs), 'run')}: name one, or one for each run")
-    of_letor = [_is_letor(path) for path in qrels]
-    if len(set(of_letor)) > 1:
+    kinds, shared = {_is_letor(path) for path in qrels}, len(qrels) < len(runs)
+    if len(kinds) > 1:
         raise UsageError("some judgments are LETOR files, others are not: name files of one form")
-    judgments = qrels if len(qrels) == len(runs) else [qrels[0]] * len(runs)
-    read = _letor_fold if of_letor[0] else _trec_fold
-    shared = len(qrels) < len(runs)
-    pairs = zip(runs, judgments, strict=True)
-    return [read(run, judged, shared=shared) for run, judged in pairs], of_letor[0]
+    if not kinds.pop():
+        judgments = [*qrels] * len(runs) if shared else qrels
+        pairs = zip(runs, judgments, strict=True)
+        return [_trec_fold(run, judged, shared=shared) for run, judged in pairs], False
+    if shared:
+        raise UsageError(
+            "one LETOR file for the scores of several folds: name one for each (--qrels)"
+        )
+    return [_letor_fold(run, judged) for run, judged in zip(runs, qrels, strict=True)], True
 
 
 def _is_letor(path: Path) -> bool:
@@ -96,11 +78,7 @@ def _is_letor(path: Path) -> bool:
     return LETOR_ROW.match(line) is not None
 
 
-def _letor_fold(run: Path, judged: Path, *, shared: bool) -> JudgedRun:
-    if shared:
-        raise UsageError(
-            "one LETOR file for the scores of several folds: name one for each (--qrels)"
-        )
+def _letor_fold(run: Path, judged: Path) -> JudgedRun:
     table = LetorTable(MissingCells.ZERO)
     for _ in table.adding(judged, groups=group_file(judged)):
         pass
@@ -138,20 +116,13 @@ def answer_of(
 def answer_of_stored(
     result: StudyResult, study: Path, run: str, value: str, measure: str
 ) -> dict[str, Any]:
-    """Answer for a run of a stored comparison.
-
-    Args:
-        result: the comparison.
-        study: its folder.
-        run: label of the run.
-        value: published number.
-        measure: its measure; empty: not known.
+    """Answer for a run of a stored comparison in the folder `study`; an empty measure is not known.
 
     Raises:
         DataError: the comparison was stored without its documents.
         ParameterError, UnknownNameError: no number, or no measure.
     """
-    cells = cells_named(value.strip(), measure)
+    cells = cells_of(value.strip(), measure)
     dataset, arrays = judged_by(study, result.query_ids)
     lists = CandidateLists.unranked(arrays[f"offsets/{run}"], arrays[f"rows/{run}"])
     return answer_of(cells, [JudgedRun(dataset, lists, arrays[f"scores/{run}"])])
@@ -159,13 +130,12 @@ def answer_of_stored(
 
 def _row(cells: Sequence[PublishedCell], row: Convention) -> dict[str, Any]:
     """Values of a convention; `value` and `difference` are those of the worst cell."""
-    worst = _worst(cells, row)
     usual = BUNDLES[CONVENTIONS].conventions
     return {
         "convention": ",".join(measure.text_under({}, usual) for measure in row.measures),
         "name": row.name,
-        "value": row.means[worst],
-        "difference": row.means[worst] - cells[worst].value,
+        "value": row.means[row.worst_cell],
+        "difference": row.means[row.worst_cell] - cells[row.worst_cell].value,
         "matches": row.matches,
         "digits": " and ".join(dict.fromkeys(digits or "no" for digits in row.digits)),
         "values": list(row.means),
@@ -173,24 +143,16 @@ def _row(cells: Sequence[PublishedCell], row: Convention) -> dict[str, Any]:
         "same": list(row.same),
         **{
             name: choice if isinstance(choice, str) else " ".join(map(str, choice))
-            for name, choice in row.around.items()
+            for name, choice in row.around._asdict().items()
         },
     }
-
-
-def _worst(cells: Sequence[PublishedCell], row: Convention) -> int:
-    """Place of the cell with the largest difference in units of its last digit."""
-    pairs = zip(row.means, cells, strict=True)
-    away = [abs(mean - cell.value) * 10**cell.digits for mean, cell in pairs]
-    return away.index(max(away))
 
 
 def finding(cells: Sequence[PublishedCell], found: Search) -> str:
     """Sentence with the simplest convention that matches, or the nearest."""
     numbers, best = listed([cell.text for cell in cells]), found.rows[0]
     if not best.matches:
-        worst = _worst(cells, best)
-        cell, mean = cells[worst], best.means[worst]
+        cell, mean = cells[best.worst_cell], best.means[best.worst_cell]
         away = number(mean - cell.value, f"+.{cell.digits + 1}f")
         return (
             f"None of {counted(found.tried, 'convention')} gives {numbers}. "
@@ -230,20 +192,17 @@ def notes(cells: Sequence[PublishedCell], found: Search) -> list[str]:
     return sentences
 
 
-def table_of(
-    cells: Sequence[PublishedCell], rows: Sequence[Mapping[str, Any]]
-) -> list[dict[str, str]]:
-    """Rows as the terminal and the page show them."""
-    names = [cell.heading or "value" for cell in cells]
-    return [
-        {
-            "convention": row["name"],
-            **{
-                name: number(value, f".{cell.digits + 2}f")
-                for name, value, cell in zip(names, row["values"], cells, strict=True)
-            },
-            "match": row["digits"],
-            "measure": row["convention"],
-        }
-        for row in rows
+def table_of(cells: Sequence[PublishedCell], rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Table of an answer's rows, with a column for each published number."""
+    means = [
+        Column(f"value {at}", cell.heading or "Mean", f".{cell.digits + 2}f")
+        for at, cell in enumerate(cells)
     ]
+    columns = (
+        Column("name", "Convention"), *means,
+        Column("digits", "Match", help="The mean rounds to the published digits, or is cut."),
+        Column("convention", "Measure"),
+    )  # fmt: skip
+    values = [(row["name"], *row["values"], row["digits"], row["convention"]) for row in rows]
+    frame = pd.DataFrame(values, columns=keys(columns))
+    return Table(frame, columns, "Conventions by their distance")

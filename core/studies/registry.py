@@ -23,6 +23,7 @@ from shuffleproof.core.studies.kinds.retrieval.question import (
     Sparsity,
 )
 from shuffleproof.core.studies.kinds.set_size.question import SetSize
+from shuffleproof.core.studies.kinds.training_noise.question import TrainingNoise
 from shuffleproof.core.studies.kinds.worst_case.question import WorstCase
 from shuffleproof.core.studies.listless.question import ListlessQuestion
 from shuffleproof.core.studies.question import Question
@@ -39,6 +40,7 @@ STUDIES: Mapping[str, type[Question]] = {
         Perturbations,
         WorstCase,
         GroupShuffles,
+        TrainingNoise,
         CertifiedTopK,
         Card,
         Rerankers,

@@ -11,7 +11,7 @@ from shuffleproof.core.errors import UsageError
 from shuffleproof.core.experiment.ranker_sets import expand
 from shuffleproof.core.parameters import parameters, text_of
 from shuffleproof.core.rankers.initial import ListRecipe
-from shuffleproof.core.rankers.name import FILES, Kind, RankerName, with_display_names
+from shuffleproof.core.rankers.name import CONFIGS, FILES, Kind, RankerName, with_display_names
 from shuffleproof.core.rankers.preset_differences import from_preset
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.question import Facts, Question, preset_of, syntax_of
@@ -154,6 +154,8 @@ def ranker_command(recipe: Facts, data: str) -> str:
         rule = recipe["ranker"].get("columns")
         words += ["--columns", str(rule)] if rule else []
         return shlex.join(words + ([] if data == SAMPLE else ["--data", data]))
+    if name in CONFIGS:
+        raise UsageError("its parameters were in a file: write those of its recipe to one")
     preset, changed = from_preset(recipe["ranker"])
     words = ["shuffleproof", "train", f"{name}@{preset}" if preset else name]
     if RankerName.of(name).kind is Kind.OBJECT:

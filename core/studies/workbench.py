@@ -398,7 +398,7 @@ def train_ranker(
         name: as in `Workbench.train`.
         changes: fields of its recipe that differ from the preset, as text.
     """
-    if name.kind is Kind.REGISTERED:
+    if name.kind in {Kind.REGISTERED, Kind.CONFIG}:
         spec = registry.spec_of(name, scope.usual_preset, **(changes or {}))
         if spec.fits_documents:
             fold = resolve(scope.pinned or scope.data, scope.store)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import pandas as pd
 import streamlit as st
 
 from shuffleproof.app import study_access
@@ -11,8 +10,8 @@ from shuffleproof.app.plain import escaped, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.studies.published_answer import COLUMNS, answer_of_stored
-from shuffleproof.core.studies.tables import Table, keys
+from shuffleproof.core.studies.published import cells_of
+from shuffleproof.core.studies.published_answer import answer_of_stored, table_of
 
 
 @st.fragment
@@ -40,5 +39,5 @@ def section(key: str, runs: Sequence[str], measure: Measure) -> None:
     (st.success if answer["matches"] else st.info)(escaped(answer["finding"]), icon=icon)
     for sentence in answer["notes"]:
         parts.note(sentence)
-    frame = pd.DataFrame(answer["rows"])[keys(COLUMNS)]
-    data_frame(Table(frame, COLUMNS, "Conventions by their distance"), "published conventions")
+    table = table_of(cells_of(text.strip(), named.strip()), answer["rows"])
+    data_frame(table, "published conventions")

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -122,7 +123,8 @@ class OutsideModel:
     """A model file of another library, scored in a process of its own, which ends with it.
 
     Attributes:
-        name: `lightgbm:path` or another kind; the kind alone where it was stored.
+        name: `lightgbm:path` or another kind; the kind alone where it was stored, or trained by a
+            file of parameters (`lightgbm-config`).
         path: of the file.
         source: SHA-256 of the file.
         columns: the rule by which columns are matched (`columns.RULES`); empty: the only one that
@@ -140,6 +142,7 @@ class OutsideModel:
     rankings: int = 0
     how: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     _processes: list[WorkerProcess] = field(default_factory=list, repr=False, compare=False)
+    _folder: TemporaryDirectory[str] | None = field(default=None, repr=False, compare=False)
 
     __repr__ = one_line
 
@@ -167,7 +170,7 @@ class OutsideModel:
         """Scores of lists that fit into one request."""
         name = RankerName.of(self.name)
         request = {
-            "kind": name.head,
+            "kind": library_of(name.head),
             "path": str(self.path),
             "features": dataset.features[lists.rows],
             "ids": np.array(dataset.feature_ids, dtype=np.int64),
@@ -185,7 +188,7 @@ class OutsideModel:
         try:
             answer = self._processes[0].ask("score", **request)
         except WorkerError as error:
-            raise DataError(name.display, _finding(error), error.remedy or DAMAGED) from error
+            raise DataError(name.display, finding_of(error), error.remedy or DAMAGED) from error
         scores: np.ndarray = answer["scores"]
         self.how.update(answer["how"])
         if not np.isfinite(scores).all():
@@ -208,6 +211,15 @@ class OutsideModel:
         _save_head(directory, head | {"columns": rule})
 
 
+def library_of(head: str) -> str:
+    """The kind of the model files of a ranker, by what its name begins with.
+
+    >>> library_of("lightgbm-config"), library_of("onnx")
+    ('lightgbm', 'onnx')
+    """
+    return head.removesuffix("-config")
+
+
 def check_opens(directories: Sequence[Path]) -> str:
     """Open saved rankers in a process of its own, their trees walked; why not, empty if it can.
 
@@ -218,13 +230,13 @@ def check_opens(directories: Sequence[Path]) -> str:
     try:
         worker.ask("open_rankers", directories=[*map(str, directories)])
     except WorkerError as error:
-        return _finding(error).replace(f"{directories[0].parent}/", "")
+        return finding_of(error).replace(f"{directories[0].parent}/", "")
     finally:
         worker.close()
     return ""
 
 
-def _finding(error: WorkerError) -> str:
+def finding_of(error: WorkerError) -> str:
     """Why a process did not answer about a file."""
     cause = ", as where memory runs out" if error.signal == "SIGKILL" else ""
     if error.signal:

@@ -23,7 +23,7 @@ from jaxtyping import Bool, Float32, Int64
 from shuffleproof.core.errors import MissingPackageError
 from shuffleproof.core.rankers.library_words import in_its_words
 from shuffleproof.core.rankers.name import SKLEARN
-from shuffleproof.core.rankers.outside import ranklib
+from shuffleproof.core.rankers.outside import library_training, ranklib
 from shuffleproof.core.rankers.outside.columns import ModelColumns, ModelError, match_columns, some
 from shuffleproof.core.words import counted
 
@@ -89,11 +89,41 @@ class ModelServer:
     def __init__(self) -> None:
         self._opened = lru_cache(maxsize=1)(open_model)
 
+    def train(
+        self, kind: str, parameters: dict[str, Any], out: str, *, missing: bool, **data: Any
+    ) -> dict[str, Any]:
+        """Train by a library's own parameters, and write the model's file; returns its `trees`.
+
+        Raises:
+            ModelError: the library refuses the parameters or the documents.
+        """
+        _leave_out_unused(kind)
+        library, parts = LIBRARIES[kind], []
+        for part in ("train", "valid"):
+            if (features := data.get(f"{part}_features")) is None:
+                continue
+            if (library.missing or missing) and (absent := data.get(f"{part}_absent")) is not None:
+                features = np.where(absent, np.float32(np.nan), features)
+            parts.append((features, data[f"{part}_labels"], data[f"{part}_lengths"]))
+        try:
+            module = import_module(library.module)
+            return {"trees": library_training.train(kind, module, parameters, parts, Path(out))}
+        except ModelError:
+            raise
+        except Exception as error:
+            if lacking := MissingPackageError.of(error):
+                raise lacking from error
+            # Not every library says which value it could not read as a number
+            texts = [
+                f"{key}={value}" for key, value in parameters.items() if isinstance(value, str)
+            ]
+            finding = f"{library.name} does not train by these parameters on these documents"
+            finding += f" (texts: {some(texts)})" if texts else ""
+            raise ModelError(finding, f"Correct the file. {library.words(error)}") from error
+
     def score(self, kind: str, path: str, **data: Any) -> dict[str, Any]:
         """The `scores` of a model file of LIBRARIES, and `how` it was read; as `model_scores`."""
-        absent: Any = None
-        # None makes `import` fail at once, and the libraries go on without them
-        sys.modules.update(dict.fromkeys(set(UNUSED) - set(LIBRARIES[kind].needs), absent))
+        _leave_out_unused(kind)
         scores, how = model_scores(kind, Path(path), opener=self._opened, **data)
         return {"scores": np.asarray(scores, dtype=np.float32), "how": how}
 
@@ -114,6 +144,12 @@ class ModelServer:
                 if isinstance(ranker, trees.LambdaMART):
                     ranker.check()
         return {}
+
+
+def _leave_out_unused(kind: str) -> None:
+    absent: Any = None
+    # None makes `import` fail at once, and the libraries go on without them
+    sys.modules.update(dict.fromkeys(set(UNUSED) - set(LIBRARIES[kind].needs), absent))
 
 
 def open_model(kind: str, path: Path) -> tuple[Any, Any]:

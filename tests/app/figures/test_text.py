@@ -117,6 +117,10 @@ CASES = {
         0.0, EVIL,
     ),
     "set_size.curves": (SIZES.iloc[:2], "NDCG@10", 3),
+    "training_noise.strips": (
+        table(ranker=[EVIL] * 2, source=["as trained", "rows"], draw=[0, 0], value=[0.5, 0.4]),
+        "NDCG@10",
+    ),
     "training.curves": (
         {EVIL: table(done=[1, 2], loss=[1.0, 0.5], valid=[0.1, 0.2], valid_loss=[1.0, 0.9])},
     ),

@@ -29,6 +29,8 @@ def shipped_store(dashboard, tmp_path):
         ("setrank imsab", "ranker", "SetRank IMSAB", 0),
         ("setrank-imsab-init", "ranker", "SetRank IMSAB + init", 0),
         ("worst-case", "study", "Worst case", 0),
+        ("which document falls most?", "page", "Invariance", 0),
+        ("my own model", "page", "Your ranker", 0),
         ("599", "query", "599", 0),
         ("D0599-0", "document", "D0599-00", 1),
         ("599", "document", "D0599-00", 2),

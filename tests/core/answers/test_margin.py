@@ -132,16 +132,13 @@ def test_a_declaration_is_checked():
     assert found.documents["effect"].abs().max() > 0.01
 
 
-def test_groups_are_given_or_prefixes():
+def test_features_of_a_group_are_one_player():
     judged = lists()
     found = explain(LINEAR, judged, groups={"first": [1, 2], "last": [5]})
     assert set(found.features["feature"]) == {"first", "last", "feature_3", "feature_4"}
     singles = explain(LINEAR, judged).features.set_index("feature")["effect"]
     together = found.features.set_index("feature")["effect"]
     assert together["first"] == pytest.approx(singles["feature_1"] + singles["feature_2"], abs=1e-5)
-    whole = explain(LINEAR, judged, groups="prefix").features
-    assert whole["feature"].tolist() == ["feature"]
-    assert whole["effect"][0] == pytest.approx(found.margin, abs=1e-5)
 
 
 def test_one_document_is_compared_with_the_next_of_the_ranking():
@@ -168,7 +165,7 @@ def test_equal_scores_are_a_tie():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"pair": [1, 1]}, {"pair": [1, 2, 3]}, {"groups": {"a": [9]}}, {"groups": "b"},
+    "wrong", [{"pair": [1, 1]}, {"pair": [1, 2, 3]}, {"groups": {"a": [9]}},
               {"groups": {"a": [1], "b": [1]}}],
 )  # fmt: skip
 def test_other_pairs_and_groups_are_refused(wrong):

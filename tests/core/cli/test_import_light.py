@@ -105,6 +105,7 @@ CASES = [
     (RESULT, "study invariance --rankers {}", 0),
     (RESULT, "study worst-case --rankers {} --budgets 1,2,5 --queries 50", 0),
     (RESULT, "study group-shuffles --orders 4 --queries 50", 0),
+    (RESULT, "study training-noise --rankers lambdamart,dlcm --repeats 5", 0),
 ]
 
 

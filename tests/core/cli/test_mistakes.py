@@ -63,7 +63,7 @@ MISTAKES = """
 2 | export lamdbamart x.run | lamdbamart | no stored ranker of this name
 1 | doctor nosuch | nosuch: no stored data set, file or folder of this name | library list
 2 | library list --store taken | taken | name the folder of a store
-2 | study nosuch | 'nosuch' | certified-top-k, card, rerankers
+2 | study nosuch | 'nosuch' | certified-top-k, card
 2 | check --baseline later.json --markdown '' | --markdown | name a file
 2 | export study-a6474184bc27382d f.png --figure 9 | --figure 9 | figures 1 (Loss) and 2 (Mean)
 2 | export study-a6474184bc27382d f.csv --digits 5 | --digits | leave out --digits

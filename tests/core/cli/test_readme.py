@@ -106,6 +106,8 @@ def folder(tmp_path_factory):
     model = lightgbm.train({"verbosity": -1, "num_threads": 1, "num_leaves": 3}, data, 2)
     model.save_model(folder / "model.txt")
     (folder / "test.txt").write_text(LETOR)
+    for library in ("lightgbm", "xgboost", "catboost"):
+        (folder / f"{library}.json").write_text('{"learning_rate": 0.1}')
     (folder / "scores.txt").write_text("0.5\n" * len(LETOR.splitlines()))
     (folder / "judged.csv").write_text("query,a,b\nq,x,y\nq,y,z\nq,z,x\n")
     rows = {"session_id": [1, 1, 2], "clicked": [1, 0, 1], "old": [1.0, 2, 1], "new": [2.0, 1, 1]}

@@ -61,7 +61,7 @@ def test_resamples_draw_the_same_tasks_for_all_systems():
 @pytest.mark.parametrize("seed", range(8))
 def test_kemeny_s_winner_is_first_in_a_best_order(seed):
     values = np.random.default_rng(seed).random((5, 6))
-    board = differences.examine(Scores(tuple("abcde"), tuple("123456"), values))
+    board = differences.of_scores(Scores(tuple("abcde"), tuple("123456"), values))
     wins = (values[:, None] > values).sum(axis=2)
     costs = {
         order: sum(wins[low, high] for high, low in combinations(order, 2))
@@ -125,6 +125,7 @@ def test_cards_are_compared_by_query(tmp_path):
         ("system,web\na,.5\na,.6\n", r"x\.csv:3: a is there twice"),
         ("system,web,law\na,.5,.4\nb,,\n", "b has no score"),
         ("model_a,model_b,winner\na,b,c\n", "'c' is no winner of a and b"),
+        ("model_a,model_b,winner\na,b,\n", r"x\.csv:2: '' is no winner of a and b"),
         ("model_a,model_b,winner\na,a,tie\n", "1 system"),
         ("system,wins,losses\na,3,1\nb,0,0\n", "no game"),
     ],

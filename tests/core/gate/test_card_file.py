@@ -71,7 +71,7 @@ def changed(path, value):
     [
         ("", "card.json:1", "no JSON at column 1"),
         ('{\n"schema": }', "card.json:2", "no JSON at column 11"),
-        ("[1]", "card.json", "it is no card"),
+        ("[1]", "card.json", "no object"),
         ("[" * 100_000, "card.json", "nested too deeply"),
         ('{"seed": NaN}', "card.json", "NaN is no number"),
         ('{"seed": ' + "9" * 5000 + "}", "card.json", "Exceeds the limit"),

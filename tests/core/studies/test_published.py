@@ -17,8 +17,8 @@ from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.parameters import parameters
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import evaluate_run, judge_runs
 from shuffleproof.core.studies.published import (
-    AROUND,
     HABITS,
+    Around,
     JudgedRun,
     PublishedCell,
     _choices,
@@ -103,8 +103,8 @@ def test_scikit_learns_number_is_named():
 def test_rows_are_the_means_of_their_conventions():
     run = random_run(3, 5)
     found = search([PublishedCell.of(".5000", "ndcg@5")], [run], of_letor=False)
-    plain = [row for row in found.rows if row.around["kept"] == "all"
-             and row.around["grades"] == "as judged"]  # fmt: skip
+    plain = [row for row in found.rows if row.around.kept == "all"
+             and row.around.grades == "as judged"]  # fmt: skip
     assert len(plain) > 20
     for row in plain:
         measure = row.measures[0]
@@ -140,7 +140,7 @@ def test_cut_lists_mapped_grades_and_missing_topics_are_tried():
         assert found.matches, text
         assert around in ", ".join(found.rows[0].changes)
     assert (found.rows[0].tool, found.rows[0].cost) == ("trec_eval", 0)
-    assert found.rows[0].around["topics"] == "answered"
+    assert found.rows[0].around.topics == "answered"
 
 
 def test_a_cut_by_line_comes_before_ties():
@@ -158,12 +158,12 @@ def test_every_declared_convention_is_varied():
     # numbers that are part of a measure's name
     varied = {*_choices([random_run(1), random_run(2)])}
     assert fields - {"multiple", "recall"} <= varied
-    assert {*AROUND} - varied == {"topics"}
+    assert {*Around._fields} - varied == {"topics"}
     assert set(HABITS) <= set(BUNDLES)
 
 
 def test_stated_conventions_stay():
-    cells = cells_of("NDCG(gain=linear)@5=.5,NDCG@10=.6")
+    cells = cells_of(values="NDCG(gain=linear)@5=.5,NDCG@10=.6")
     for row in search(cells, [random_run(4)], of_letor=False).rows:
         assert row.measures[0].gain == "linear"
 

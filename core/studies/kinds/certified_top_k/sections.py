@@ -111,14 +111,15 @@ def headline(result: StudyResult, view: View) -> Headline:
     best = rows[rows["ranker"].isin(subsets)]
     best = best if len(best) else rows
     row = best.sort_values(["inject", "certified"], ascending=[True, False]).iloc[0]
-    pushed = f"The attack pushed {percent(row['attacked'])} of the top {row['k']}"
+    name = RankerName.of(str(row["ranker"])).display
     if np.isnan(row["certified"]):
-        name = RankerName.of(str(row["ranker"])).display
+        pushed = f"The attack pushed {percent(row['attacked'])} of the top {row['k']}"
         return Headline(f"No certificate for {name}. {pushed} out of the top {row['K']}.")
-    interval = f"95 % CI {percent(row['low'])}–{percent(row['high'])}, n = {row['n']}"
+    low, high = percent(row["low"]).removesuffix(" %"), percent(row["high"])
+    interval = f"95 % CI {low}–{high}, n = {row['n']}"
     return Headline(
-        f"Of the top {row['k']}, {percent(row['certified'])} ({interval}) stay in the top "
-        f"{row['K']} whatever {_added(row['inject'])} added."
+        f"{name} keeps {percent(row['certified'])} of its top {row['k']} in the top {row['K']} "
+        f"({interval}) whatever {_added(row['inject'])} added."
     )
 
 

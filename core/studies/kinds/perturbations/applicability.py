@@ -64,7 +64,7 @@ def _reason(family: str, name: RankerName) -> str:
     if "labels" in entry.changes:
         if name.is_initial:
             return "it is not trained"
-        return "" if registry.entry(name.base).learns else "learns from no label"
+        return "" if registry.learns(name) else "learns from no label"
     return _reason_of_system(family, name) if "system" in entry.changes else ""
 
 
@@ -75,7 +75,7 @@ def _reason_of_system(family: str, name: RankerName) -> str:
         return "no bfloat16 arithmetic" if family == BFLOAT16 else "no parallel sums"
     if family == SEED and seed_of(registry.spec_of(name)) is None:
         return "no randomness in training"
-    return "learns from no row" if family == ORDER and not registry.entry(name.base).learns else ""
+    return "learns from no row" if family == ORDER and not registry.learns(name) else ""
 
 
 def without_recipe(name: RankerName) -> str:

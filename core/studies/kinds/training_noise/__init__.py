@@ -1,0 +1,1 @@
+"""Spread of trainings under other row, query and column orders and seeds."""
