@@ -149,7 +149,7 @@ class LambdaMART(TabularRanker):
     @property
     def trees(self) -> int:
         """Number of trees in the model."""
-        return self._booster.num_trees()
+        return self.booster.num_trees()
 
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
@@ -163,7 +163,7 @@ class LambdaMART(TabularRanker):
         if not len(lists.rows):
             return np.zeros(0, dtype=np.float32)
         features = dataset.features[lists.rows]
-        scores = self._booster.predict(features, num_threads=threads(features))
+        scores = self.booster.predict(features, num_threads=threads(features))
         return np.asarray(scores, dtype=np.float32)
 
     def save(self, directory: Path) -> None:
@@ -177,10 +177,11 @@ class LambdaMART(TabularRanker):
         Raises:
             ValueError: other features, or trees that reach outside of themselves.
         """
-        check_trees(self._booster, len(self.feature_ids))
+        check_trees(self.booster, len(self.feature_ids))
 
     @cached_property
-    def _booster(self) -> "Booster":
+    def booster(self) -> "Booster":
+        """LightGBM's model."""
         from lightgbm import Booster  # noqa: PLC0415 (recipes load without it)
 
         return Booster(model_str=self.text)

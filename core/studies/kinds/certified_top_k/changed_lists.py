@@ -58,15 +58,22 @@ class ListOfOne:
         """The number of documents."""
         return len(self.prior)
 
-    def with_documents(self, vectors: Vectors) -> "ListOfOne":
-        """The list with documents of these features at its end."""
+    def with_documents(
+        self, vectors: Vectors, prior: Float32[np.ndarray, " rankings"] | None = None
+    ) -> "ListOfOne":
+        """The list with documents of these features at its end.
+
+        Args:
+            vectors: their features.
+            prior: their scores under the initial rankings; None: above all others.
+        """
         features = np.concatenate([self.dataset.features, vectors]).astype(np.float32)
         labels = np.append(self.dataset.labels, np.zeros(len(vectors), np.float32))
-        best = self.prior.max(axis=0, initial=0.0) + 1
-        prior = np.concatenate([self.prior, np.tile(best, (len(vectors), 1))]).astype(np.float32)
+        best = self.prior.max(axis=0, initial=0.0) + 1 if prior is None else prior
+        priors = np.concatenate([self.prior, np.tile(best, (len(vectors), 1))]).astype(np.float32)
         ids, bounds = self.dataset.query_ids, np.array([0, len(features)])
         dataset = RankingDataset(features, labels, bounds, ids, self.dataset.feature_ids)
-        return ListOfOne(dataset, prior)
+        return ListOfOne(dataset, priors)
 
     @cached_property
     def whole(self) -> CandidateLists:

@@ -43,6 +43,13 @@ class CertifiedTopK(Question):
     tries: int = parameter(16, "documents that the attack tries in each step", low=2)
     queries: int | None = parameter(None, "number of test queries (default: all)", low=1)
     seed: int = parameter(0, "seed of the attack")
+    boxes: int = parameter(
+        100,
+        "most splits of a feature box in the search over trees; 0: no feature boxes",
+        low=0,
+        high=10**5,
+        label="Splits of a box",
+    )
 
     @classmethod
     def of(cls, recipe: Facts, facts: Facts) -> Question:

@@ -11,12 +11,14 @@ from shuffleproof.core.metrics.significance import bootstrap_interval
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
+from shuffleproof.core.studies.kinds.certified_top_k.moved_documents import FARTHEST
 from shuffleproof.core.studies.kinds.certified_top_k.question import CertifiedTopK
 from shuffleproof.core.studies.kinds.certified_top_k.study import (
     DUPLICATED,
     INJECTED,
     MEASURE,
     MEASURES,
+    MOVED,
     REMOVED,
 )
 from shuffleproof.core.studies.result import StudyResult, known_mean
@@ -54,6 +56,27 @@ CHANGES = (
     *tables.bounds(spec=tables.SHARE),
     tables.QUERIES,
 )
+BOXES = (
+    tables.RANKER,
+    tables.Column("k", "k", tables.COUNT),
+    tables.Column("document", "Rank", help="Of the document whose features move."),
+    tables.Column(
+        "certified",
+        "Certified move",
+        tables.VALUE,
+        "Median: no smaller move takes the document to the top k. Empty: no certificate.",
+    ),
+    tables.Column("low", "Lower quartile", tables.VALUE, detail=True),
+    tables.Column("high", "Upper quartile", tables.VALUE, detail=True),
+    tables.Column(
+        "attacked",
+        "Attacked move",
+        tables.VALUE,
+        "Median: the attack took the document to the top k with it.",
+    ),
+    tables.Column("exact", "Exact", tables.SHARE, "Lists in which both moves agree within 0.1 %."),
+    tables.QUERIES,
+)
 PRICE = (
     tables.RANKER,
     tables.Column("measure", "Measure"),
@@ -72,6 +95,13 @@ CONVENTION = (
     "do not change. Lists in which every document must stay are left out. Attack: documents of the "
     "data set, random feature vectors and gradient steps"
 )
+BOX = (
+    f"A move is the largest change of a feature of one document, in standard deviations over the "
+    f"training documents; {FARTHEST:g} means that or more. The other documents do not change. "
+    "Networks: linear bounds (CROWN) and gradient steps. Trees: branch and bound. Rankers that "
+    "read the whole list have no certificate: a move also changes the other scores"
+)
+EXACT = 0.999
 
 
 def headline(result: StudyResult, view: View) -> Headline:
@@ -120,6 +150,10 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     yield Table(rows, ROWS, "Documents of the top k that stay in the top K")
     if len(prices):
         yield Table(prices, PRICE, "Price of the certificate")
+    moved = _chosen(boxes(result), view)
+    if len(moved):
+        yield Convention(BOX)
+        yield Table(moved, BOXES, "Moves of one document's features into the top k")
     if len(other):
         yield Table(other, CHANGES, "Removal or duplication of any one other document")
 
@@ -142,7 +176,8 @@ def answer(result: StudyResult, _view: View) -> dict[str, Any]:
         "rows": records(table(result)),
         "price": records(price(result)),
         "changes": records(changes(result)),
-        "said": CONVENTION + _confidence(result),
+        "boxes": records(boxes(result)),
+        "said": f"{CONVENTION}{_confidence(result)}. {BOX}",
     }
 
 
@@ -192,6 +227,31 @@ def changes(result: StudyResult) -> pd.DataFrame:
                 "high": high, "n": int(np.isfinite(stays).sum()),
             })  # fmt: skip
     return pd.DataFrame(rows, columns=tables.keys(CHANGES))
+
+
+def boxes(result: StudyResult) -> pd.DataFrame:
+    """Certified and attacked move of single documents: BOXES, medians over the lists."""
+    rows = []
+    for ranker, change, level in result.points:
+        if change == MOVED:
+            moves = _values(result, ranker, change, level)[:2]
+            certified, attacked = moves[:, np.isfinite(moves[1])]
+            low, median, high = _quantiles(certified)
+            exact = certified >= EXACT * attacked
+            rows.append({
+                "ranker": ranker, "k": result.recipe["k"],
+                "document": f"{int(level)}" if level else "last", "certified": median,
+                "low": low, "high": high, "attacked": _quantiles(attacked)[1],
+                "exact": known_mean(np.where(np.isnan(certified), np.nan, exact)),
+                "n": len(attacked),
+            })  # fmt: skip
+    return pd.DataFrame(rows, columns=tables.keys(BOXES))
+
+
+def _quantiles(values: np.ndarray) -> tuple[float, float, float]:
+    """Quartiles; not numbers where a value is none."""
+    low, median, high = np.quantile(values, (0.25, 0.5, 0.75)) if len(values) else [np.nan] * 3
+    return float(low), float(median), float(high)
 
 
 def price(result: StudyResult) -> pd.DataFrame:

@@ -6,9 +6,9 @@ the true share lies between the certified share and one minus the attacked share
 all sets also have exact answers to removed and duplicated documents.
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,9 @@ from shuffleproof.core.metrics.relevance import evaluate
 from shuffleproof.core.progress import Progress
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.base import Ranker, RankerSpec
+from shuffleproof.core.rankers.boosting.box_search import Leaves
 from shuffleproof.core.rankers.ensemble.subset import ScoredSets, SubsetRanker
+from shuffleproof.core.rankers.linear.box_bounds import DenseLayers
 from shuffleproof.core.rankers.name import Kind, RankerName
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.store.keys import key_of
@@ -35,6 +37,12 @@ from shuffleproof.core.studies.kinds.certified_top_k.changed_lists import (
     ListOfOne,
     margins,
 )
+from shuffleproof.core.studies.kinds.certified_top_k.moved_documents import (
+    MovedDocument,
+    Row,
+    bounds_of,
+    units,
+)
 from shuffleproof.core.studies.kinds.certified_top_k.question import CertifiedTopK
 from shuffleproof.core.studies.run import query_ids_of
 from shuffleproof.core.studies.study import CellResult, Trial
@@ -43,10 +51,14 @@ from shuffleproof.core.studies.workbench import OpenRankers, Workbench, digests_
 INJECTED, REMOVED, DUPLICATED = "injected", "removed", "duplicated"
 """Changes of a list; the level is the number of documents."""
 
+MOVED = "moved"
+"""Change of one document's features; the level is its rank from 1, and 0 for the last."""
+
 MEASURE = "NDCG@10"
 MEASURES = ("certified", "attacked", MEASURE)
 """Values per list: shares of the top k that are certified to stay and that the attack pushed out
-(not a number where every document must stay), and the measure of the unchanged list."""
+(not a number where every document must stay), and the measure of the unchanged list. For moved
+documents the first two are moves: certified to keep it out of the top k, and of the attack."""
 
 TopPlaces = Int64[np.ndarray, " top"]
 
@@ -70,6 +82,8 @@ class Plan(CellPlan):
         tries: documents that the attack tries in each step.
         seed: of the attack.
         queries: number of test queries, from the first; None: all.
+        boxes: most splits in the search over trees; 0: no moved documents.
+        train: digest of the training documents, whose deviations are the units of moves.
     """
 
     kind: str = field(default=CertifiedTopK.kind, init=False)
@@ -87,6 +101,8 @@ class Plan(CellPlan):
     tries: int
     seed: int
     queries: int | None
+    boxes: int
+    train: str
     measures: tuple[str, ...] = field(default=MEASURES, init=False)
 
     def cells(self) -> tuple[Cell, ...]:
@@ -97,8 +113,14 @@ class Plan(CellPlan):
             for change, level in [
                 *((INJECTED, count) for count in self.inject),
                 *(((REMOVED, 1), (DUPLICATED, 1)) if label in self.exact else ()),
+                *((MOVED, rank) for rank in self._moved(label)),
             ]
         )
+
+    def _moved(self, label: str) -> tuple[int, ...]:
+        """Ranks of the documents that move; none of subset rankers, which have no bound."""
+        moves = self.boxes and label not in dict(self.subsets)
+        return tuple(dict.fromkeys((self.k + 1, 2 * self.k, 0))) if moves else ()
 
     def _digest(self, ranker: str, change: str, level: int) -> str:
         facts = {
@@ -107,6 +129,8 @@ class Plan(CellPlan):
         }  # fmt: skip
         if change == INJECTED:
             facts |= {"rounds": self.rounds, "tries": self.tries, "seed": self.seed}
+        if change == MOVED:
+            facts |= {"boxes": self.boxes, "train": self.train}
         return key_of("trial", facts).digest
 
 
@@ -147,11 +171,14 @@ def run(workbench: Workbench, question: CertifiedTopK) -> Generator[Progress, No
         tries=question.tries,
         seed=question.seed,
         queries=question.queries,
+        boxes=question.boxes,
+        train=workbench.prepared.train.dataset.fingerprint,
     )
     base, records = workbench.test_lists(plan.queries), workbench.store.records
     ids = query_ids_of(base)
     examined: dict[str, Examination] = {}
-    compute = partial(_compute, plan, opened, base, examined)
+    examine = partial(Examination.of, plan, base, units(workbench.prepared.train.dataset))
+    compute = partial(_compute, plan, opened, examine, examined)
 
     def facts() -> dict[str, Any]:
         return workbench.facts(base, opened) | {"set_size": base.lists.mean_length}
@@ -189,7 +216,7 @@ def _check(ranker: Ranker) -> None:
 def _compute(
     plan: Plan,
     rankers: Mapping[str, Ranker],
-    base: JudgedLists,
+    examine: Callable[[Ranker], "Examination"],
     known: dict[str, "Examination"],
     cell: Cell,
 ) -> Generator[Progress, None, CellResult]:
@@ -197,11 +224,16 @@ def _compute(
     if label not in known:
         # One ranker's scores alone are held: they serve all of its cells
         known.clear()
-        known[label] = Examination.of(plan, rankers[label], base)
-    examined, count = known[label], len(base.lists)
+        known[label] = examine(rankers[label])
+    examined, base = known[label], known[label].base
+    count = len(base.lists)
     values = np.empty((2, count))
     for at in range(count):
-        values[:, at] = examined.shares(cell.row, at)
+        values[:, at] = (
+            examined.moves(int(cell.row.level), at)
+            if cell.row.family == MOVED
+            else examined.shares(cell.row, at)
+        )
         yield Progress(work.index(cell), len(work), "cells", part=(at + 1) / (count + 1))
     quality = evaluate([Measure.parse(MEASURE)], base.dataset, base.lists, examined.scores)
     facts = {"queries": count, "set_size": base.lists.mean_length}
@@ -219,6 +251,7 @@ class Examination:
         scores: of every candidate.
         sets: mean shares of every list over the certificate's sets; empty for other rankers.
         stay: share of the top of every list that stays after any removal, and any duplication.
+        unit: of the moves of each feature.
         attacked: scores of a list with 1, 2, … added documents, by its number.
     """
 
@@ -228,13 +261,14 @@ class Examination:
     scores: Float32[np.ndarray, " candidates"]
     sets: tuple[Float64[np.ndarray, " _docs"], ...] = ()
     stay: tuple[tuple[float, float], ...] = ()
+    unit: Row = field(default_factory=lambda: np.empty(0))
     attacked: dict[int, list[np.ndarray]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, plan: Plan, ranker: Ranker, base: JudgedLists) -> "Examination":
+    def of(cls, plan: Plan, base: JudgedLists, unit: Row, ranker: Ranker) -> "Examination":
         """Score the lists; sets of the certificate are those of the ranker if it scores all."""
         if not isinstance(ranker, SubsetRanker):
-            return cls(plan, ranker, base, ranker.score(base.dataset, base.lists))
+            return cls(plan, ranker, base, ranker.score(base.dataset, base.lists), unit=unit)
         exact = ranker.options.is_exact
         more = replace(ranker, options=replace(ranker.options, rounds=plan.rounds))
         sets, stay = [], []
@@ -267,6 +301,22 @@ class Examination:
         left = margins(self.attacked[at][added - 1][None], top, self.plan.K) < -ROUNDING
         means = self.sets[at] if self.sets else scores
         return self._certified(means, top, added), float(left.mean())
+
+    def moves(self, rank: int, at: int) -> tuple[float, float]:
+        """Certified and attacked move of the document at a rank of one list."""
+        inside = slice(*self.base.lists.offsets[at : at + 2])
+        scores = self.scores[inside].astype(np.float64)
+        if len(scores) < max(rank, self.plan.k + 1):
+            return np.nan, np.nan
+        place, start = int(_top(scores, len(scores))[rank - 1]), ListOfOne.of(self.base, at)
+        moved = MovedDocument(
+            self.ranker, is_alone(self.ranker), self.unit, self.plan.k, start, scores, place
+        )
+        return moved.radii(self._bounds, self.plan.boxes)
+
+    @cached_property
+    def _bounds(self) -> DenseLayers | Leaves | None:
+        return bounds_of(self.ranker, self.base.dataset.feature_ids)
 
     def _certified(self, scores: Float64[np.ndarray, " docs"], top: TopPlaces, added: int) -> float:
         """Certified share of the top; not a number for set rankers on whole lists."""

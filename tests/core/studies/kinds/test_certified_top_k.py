@@ -142,6 +142,16 @@ def test_the_study_tells_both_sides(result):
     assert price["difference"] == pytest.approx(price["smoothed"] - price["plain"])
     assert price["above"] == pytest.approx(price["smoothed"] - price["alone_value"])
     assert {row["change"] for row in answer["changes"]} == {"removed", "duplicated"}
+    moves = {(row["ranker"].partition("#")[0], row["document"]): row for row in answer["boxes"]}
+    assert {document for _, document in moves} == {"3", "4", "last"}
+    # Sets have no bound, whole lists an attack, and one feature both
+    assert {ranker for ranker, _ in moves} == {alone, plain[:-1]}
+    for (ranker, _), row in moves.items():
+        assert row["n"] == 3
+        assert row["attacked"] > 0
+        assert (row["certified"] is None) == (ranker == plain[:-1])
+    assert moves[alone, "3"]["exact"] == 1
+    assert moves[alone, "3"]["certified"] <= moves[alone, "last"]["certified"]
     assert "one document is added" in sections.headline(result, View()).text
 
 
