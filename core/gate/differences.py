@@ -17,15 +17,15 @@ from shuffleproof.core.aggregate import kernels, scores
 from shuffleproof.core.aggregate.kemeny import best_order
 from shuffleproof.core.compiled import compiled
 from shuffleproof.core.gate.boards import Counts, Games, Scores, read_board
+from shuffleproof.core.gate.ranks import LEVEL, RESAMPLES, rank_intervals, resampled_means
 from shuffleproof.core.rankers.name import REFERENCES
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.kinds.benchmark.table import LEAST_QUERIES, per_query
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import counted, listed
 
-RESAMPLES = 1000
 GAME_RESAMPLES = 200
-"""Fewer: every resample fits Bradley–Terry strengths."""
+"""Fewer than of tasks: every resample fits Bradley–Terry strengths."""
 
 ORDERS = 100
 LISTED = 5
@@ -33,9 +33,6 @@ LISTED = 5
 
 K_FACTOR, SCALE = 32.0, 400.0
 """Elo's step after a game, and the difference of ratings at which odds are 10 : 1."""
-
-LEVEL = 0.975
-"""Share of resamples above which one system is separated from another (two-sided 95 %)."""
 
 RULES = ("mean", "Borda", "Bradley–Terry", "Kemeny", "pairwise wins")
 
@@ -124,21 +121,6 @@ def of_scores(board: Scores, seed: int = 0) -> Leaderboard:
     return Leaderboard(rows, winners, removal, missing, sentences=(*filter(None, sentences),))
 
 
-def resampled_means(
-    values: Float64[np.ndarray, "systems tasks"], seed: int
-) -> Float64[np.ndarray, "resamples systems"]:
-    """Means of each system over tasks drawn with replacement: the same tasks for all systems.
-
-    A system without any task in a resample has its mean over all tasks there.
-    """
-    there = ~np.isnan(values)
-    tasks = values.shape[1]
-    draws = generator(seed, "leaderboard").multinomial(tasks, np.full(tasks, 1 / tasks), RESAMPLES)
-    weights = draws.astype(np.float64)
-    sums, counts = weights @ np.nan_to_num(values).T, weights @ there.T.astype(np.float64)
-    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nanmean(values, axis=1))
-
-
 def _rows(
     systems: tuple[str, ...],
     values: Float64[np.ndarray, " systems"],
@@ -146,42 +128,17 @@ def _rows(
 ) -> pd.DataFrame:
     """Rows of the leaderboard, the best first."""
     order = scores.by_falling_score(values)
-    lowest, highest = rank_bounds(resampled)
+    rank, low, high = rank_intervals(values, resampled)
     groups, leader = [1], order[0]
     for at in order[1:]:
         is_separated = bool((resampled[:, leader] > resampled[:, at]).mean() > LEVEL)
         groups.append(groups[-1] + is_separated)
         leader = at if is_separated else leader
-    rank = rankdata(-values, method="min").astype(int)
-    frame = pd.DataFrame({
-        "system": systems, "score": values, "rank": rank,
-        "low": np.minimum(lowest, rank), "high": np.maximum(highest, rank),
-    })  # fmt: skip
+    columns = {"system": systems, "score": values, "rank": rank, "low": low, "high": high}
+    frame = pd.DataFrame(columns)
     frame = frame.iloc[order].reset_index(drop=True).assign(group=groups)
     ranks = zip(frame["rank"], frame["low"], frame["high"], strict=True)
     return frame.assign(badge=[f"rank {own} ({low}–{high})" for own, low, high in ranks])
-
-
-def rank_bounds(
-    resampled: Float64[np.ndarray, "resamples systems"],
-) -> tuple[Int64[np.ndarray, " systems"], Int64[np.ndarray, " systems"]]:
-    """First and last rank of each system in the middle 95 % of the resamples.
-
-    Systems with equal means share all their ranks.
-
-    >>> first, last = rank_bounds(np.array([[3.0, 2.0, 2.0]] * 40))
-    >>> first.tolist(), last.tolist()
-    ([1, 2, 2], [1, 3, 3])
-    """
-    first = last = np.argsort(np.argsort(-resampled, axis=1), axis=1) + 1
-    if (np.diff(np.sort(resampled, axis=1), axis=1) == 0).any():  # ties are rare, and slow
-        first, last = (
-            rankdata(-resampled, method=method, axis=1).astype(np.int64)
-            for method in ("min", "max")
-        )
-    cut = int((1 - LEVEL) * len(resampled))
-    low = np.partition(first, cut, axis=0)[cut]
-    return low, np.partition(last, -1 - cut, axis=0)[-1 - cut]
 
 
 def wins_over_tasks(
