@@ -34,8 +34,8 @@ from shuffleproof.app.proposals import name_in_jobs
 from shuffleproof.app.scoring import DataDescription, List
 from shuffleproof.app.slides import Slide
 from shuffleproof.app.study import (
+    added_documents,
     cards,
-    certified,
     choice,
     job_panel,
     margins,
@@ -195,7 +195,7 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
         for answer in answers:
             st.markdown(f"- {escaped_sentence(_why(answer, shown))}")
     margins.draw(query_list, shown, [(answer.ranker, answer.moves) for answer in answers])
-    certified.draw(query_list.query)
+    added_documents.draw(query_list.query)
     _certificates(data, query_list.recipe, chosen)
     if place := parts.fold("All numbers for this list", "every number"):
         place.dataframe(_numbers(answers), hide_index=True, alt="Every document, ranker by ranker")
