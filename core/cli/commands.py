@@ -406,7 +406,7 @@ SECTIONS = {
     "preferences": "ingest-preferences consistency aggregate judge",
     OWN: "| --seed --fold --split --texts --documents --query-texts --malformed --values --judge "
     "--retries --wait --timeout --price --seconds --no-caption --run --by --method --unit --size "
-    "--figure -k --call-price --token-price",
+    "--figure -k --call-price --token-price --rounds --tries",
     "measures": "| --conventions --digits",
     "data and lists": "--data --initial --preset --queries | --depth --scores",
     "work": "| --api --calls --max-seconds --jobs --executor --with --device",

@@ -111,6 +111,10 @@ CASES = {
     "perturbations.queries": (
         pd.DataFrame({EVIL: [0.1, 0.2]}, index=[EVIL, "b"]), "share", "NDCG@10",
     ),
+    "certified_top_k.gaps": (
+        table(ranker=[EVIL] * 2, inject=[1, 3], k=[5, 5], K=[10, 10], certified=[1.0, 0.5],
+              low=[0.9, 0.4], high=[1.0, 0.6], attacked=[0.0, 0.2], n=[9, 9]),
+    ),
     "margin.effects": (
         table(feature=[EVIL], effect=[0.2], low=[0.1], high=[0.3]),
         table(document=[EVIL], effect=[0.1], above_rank=[1], below_rank=[2], swaps=[True]),

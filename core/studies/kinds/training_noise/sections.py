@@ -102,7 +102,8 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     pairs = differences(frame)
     yield Picture("training noise", lambda: (points(result, measure), measure))
     yield Convention.of(measure, result.facts["queries"], METHOD)
-    yield tables.Table(frame, COLUMNS_OF_SPREADS, "Spread over trainings by ranker and source")
+    if len(frame):  # of a study stopped before its first changed training, nothing is known
+        yield tables.Table(frame, COLUMNS_OF_SPREADS, "Spread over trainings by ranker and source")
     if len(pairs):
         yield tables.Table(
             pairs, COLUMNS_OF_DIFFERENCES, "Differences of rankers and the spread of trainings"
