@@ -115,7 +115,7 @@ def measure_table(
     for system in systems:
         if system not in found:
             raise UnknownNameError(f"column of {place}", system, tuple(found))
-    chosen = list(systems) or [
+    chosen = [*dict.fromkeys(systems)] or [
         name for name in found if name not in {*named.values(), *NAMES["document"]}
     ]
     if not chosen:
