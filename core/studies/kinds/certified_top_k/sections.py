@@ -111,6 +111,8 @@ def headline(result: StudyResult, view: View) -> Headline:
     best = rows[rows["ranker"].isin(subsets)]
     best = best if len(best) else rows
     row = best.sort_values(["inject", "certified"], ascending=[True, False]).iloc[0]
+    if not row["n"]:
+        return Headline(f"No list is longer than {row['K']} documents: every document stays.")
     name = RankerName.of(str(row["ranker"])).display
     if np.isnan(row["certified"]):
         pushed = f"The attack pushed {percent(row['attacked'])} of the top {row['k']}"
