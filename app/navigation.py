@@ -44,7 +44,7 @@ NAVIGATION = (
     Page("Home", "", "overview", "the findings of the sample", ("order",), "install"),
     Page("Your ranker", "your-ranker", tabs=(
         Page("Your ranker", "your-ranker", "outside.page", "test your own ranker: function, "
-             "model, address, answers, scores, runs", docs="your-ranker"),
+             "model, address, answers, scores, TREC runs", docs="your-ranker"),
         Page("Rerankers", "rerankers", "rerankers", "order, company and noise in the answers "
              "of rerankers", STUDY, "your-ranker"),
     )),
@@ -70,9 +70,11 @@ NAVIGATION = (
              "longer lists than in training, Table 3 of SetRank", CURVE),
         Page("Several initial rankings", "initial-rankings", "initial_rankings",
              "no, one or several initial rankings, Table 4 of SetRank", CURVE),
-        Page("Worst case", "worst-case", "worst_case", "the worst permutation found", STUDY),
+        Page("Worst case", "worst-case", "worst_case", "the worst order found within a few swaps",
+             STUDY),
         Page("Certified top k", "certified-top-k", "certified_top_k",
-             "documents that stay in the top whatever is added", STUDY, "certificates"),
+             "can added documents push others out of the top; "
+             "certificates and adversarial attacks", STUDY, "certificates"),
         Page("Group shuffles", "group-shuffles", "group_shuffles", "GSF, its groups and shuffles",
              STUDY),
     )),
@@ -80,7 +82,7 @@ NAVIGATION = (
          ("query", "lists", "ranker", "change"), "papers"),
     Page("Benchmark", "benchmark", tabs=(
         Page("Benchmark", "benchmark", "benchmark.page", "which ranker is best, is it "
-             "significant, paired tests",
+             "significant, significance, paired tests",
              ("study", "measure", "ranker"), "statistics"),
         Page("Training noise", "training-noise", "training_noise", "row order, column order and "
              "seed of LightGBM, XGBoost, CatBoost and other trainings", ("study", "measure"),

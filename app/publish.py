@@ -178,8 +178,8 @@ def _leaderboard(folder: Path) -> str:
     shown = frame.assign(ranks=ranks)[[column.key for column in COLUMNS]]
     return (
         "<p>Rankers are sorted by their mean over all perturbations, each at its highest level. "
-        "Ranks that share a number are tied (paired t tests, Holm, p > .05). Rankers of one data "
-        "set, measure and candidate lists are compared.</p>"
+        "A range of ranks holds 95 % of 1,000 resamples of the queries. Rankers of one data set, "
+        "measure and candidate lists are compared.</p>"
         "<p><label>Filter <input id='filter' type='search'></label></p>"
         f"{table_text.html(Table(shown, COLUMNS, ''))}<script>{asset('filter.js')}</script>"
     )

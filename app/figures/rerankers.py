@@ -1,5 +1,7 @@
 """Pictures of rerankers: positions shown and answered, value of a slot, quality by depth."""
 
+import textwrap
+
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
@@ -11,6 +13,8 @@ from shuffleproof.app.figures.text import plain_text
 
 HEIGHT, TOP, MOST = 430, 48, 3
 """Height in pixels, pixels above the panels, and the number of rerankers that are drawn."""
+TITLES, LETTER = 30, 12
+"""Letters that all titles of panels have in a line of a phone, and the height of a letter."""
 
 
 @plain_text
@@ -22,10 +26,12 @@ def places(frame: pd.DataFrame) -> go.Figure:
             a row of the matrix sums to 1 at most.
     """
     drawn = [row for row in frame.to_dict("records") if row["matrix"]][:MOST]
+    titles = [textwrap.wrap(row["ranker"], TITLES // len(drawn)) for row in drawn]
     figure = make_subplots(
-        cols=max(len(drawn), 1), subplot_titles=[row["ranker"] for row in drawn],
-        horizontal_spacing=0.04, shared_yaxes=True,
+        cols=max(len(drawn), 1), horizontal_spacing=0.04, shared_yaxes=True,
+        subplot_titles=["<br>".join(lines) for lines in titles],
     )  # fmt: skip
+    figure.update_annotations(font_size=LETTER)
     highest = max((float(np.max(row["matrix"])) for row in drawn), default=1.0)
     for at, row in enumerate(drawn, start=1):
         matrix = np.asarray(row["matrix"], dtype=float)
@@ -41,7 +47,8 @@ def places(frame: pd.DataFrame) -> go.Figure:
     if drawn:
         figure.layout.yaxis.title = "part of the list, as shown"
     laid_out(figure, height=HEIGHT, showlegend=False, hovermode="closest")
-    set_properties(figure.layout, margin={"t": TOP})
+    more = max(map(len, titles), default=1) - 1
+    set_properties(figure.layout, margin={"t": TOP + more * LETTER * 1.3})
     return figure
 
 

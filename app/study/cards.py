@@ -4,6 +4,7 @@ The demonstration shuffles one query of the sample.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -185,18 +186,19 @@ def _moving(shown: str, verdict: DeltaGenerator) -> str:
     listed = ShownList(documents, "initial", shown, UNCHANGED, start, order, None)
     answers = scoring.answers(query_list, tuple(pair), "initial", shown)
     answers_and_moves = [(answer, moves(documents, start, order, answer)) for answer in answers]
+    place = f"Query {query_list.query} of the sample"
     with verdict:
         if shown == "initial":
-            st.markdown("**Press Shuffle: whose ranking changes?**")
+            st.markdown(f"**{place}. Press Shuffle: whose ranking changes?**")
         else:
-            parts.headline(headline(answers_and_moves))
+            found = headline(answers_and_moves)
+            parts.headline(replace(found, text=f"{place}: {found.text}"))
     attended = scoring.attended(query_list, pair, shown, UNCHANGED)
     drawn = facts(listed, answers_and_moves, attended, SAMPLE)
     draw(drawn, "cards", lambda places: _show(ShownOrder.by_hand(places)), _shuffle)
     return (
-        f"Query {query_list.query} of the sample, {counted(len(documents), 'document')}, "
-        f"shown {listed.words}. Stars: grades. "
-        "▲ ▼: places gained or lost; coloured edge: it moved."
+        f"{place}, {counted(len(documents), 'document')}, shown {listed.words}. Stars: grades. "
+        "▲ ▼: places gained or lost; coloured edge: it moved, that is, it passed another document."
     )
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from shuffleproof.app import rescoring
-from shuffleproof.app.study import certified, form
+from shuffleproof.app.study import added_documents, form
 from shuffleproof.app.study.form import Form
 from shuffleproof.app.study.page import StudyPage, StudyView
 from shuffleproof.app.study.per_query import PerQuery, unchanged_level
@@ -20,9 +20,9 @@ def family_fields(_declared: Parameter, now: Any) -> tuple[str, ...]:
     return tuple(form.family_choice(OFFERED, [name for name in now if name in OFFERED]))
 
 
-def added_documents(_shown: StudyView) -> str:
+def certificates(_shown: StudyView) -> str:
     """Draw the certificates against added documents; they have no family."""
-    certified.draw()
+    added_documents.draw()
     return ""
 
 
@@ -38,7 +38,7 @@ PAGE = StudyPage(
     families=lambda result: list(rescoring.families(result.recipe)),
     clicks={"point": str},
     per_query=PerQuery(unchanged_level, rescoring.perturbed_scores),
-    more=added_documents,
+    more=certificates,
     caption="Horizontal: quality of the unchanged lists. Vertical: the share kept at the last "
     "level.",
 )

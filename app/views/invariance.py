@@ -34,8 +34,8 @@ from shuffleproof.app.proposals import name_in_jobs
 from shuffleproof.app.scoring import DataDescription, List
 from shuffleproof.app.slides import Slide
 from shuffleproof.app.study import (
+    added_documents,
     cards,
-    certified,
     choice,
     job_panel,
     margins,
@@ -63,10 +63,12 @@ from shuffleproof.core.answers.trained_rankers import (
 )
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName, display_names
+from shuffleproof.core.studies.kinds.invariance import sections
 from shuffleproof.core.studies.kinds.invariance.certificate import BY_QUERY, per_query
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.reproduce import command_of, python_of
-from shuffleproof.core.studies.sections import View, limits
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.sections import Headline, View, limits
 from shuffleproof.core.studies.tables import Table, infer_columns
 from shuffleproof.core.words import counted, number
 
@@ -152,7 +154,7 @@ def _nothing_trained(data: str) -> None:
                 given = {"ranker": f"{ranker}@{preset}", "changes": None, "lists": of_lists}
                 jobs.submit("train", {"data": data, **given})
             st.rerun()
-        parts.note("A minute each on two cores, with the preset for small tests.")
+        parts.note("Less than a minute each for a small set on two cores; preset: small.")
         parts.link("train", "Other rankers and settings", "tune")
 
 
@@ -195,7 +197,7 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
         for answer in answers:
             st.markdown(f"- {escaped_sentence(_why(answer, shown))}")
     margins.draw(query_list, shown, [(answer.ranker, answer.moves) for answer in answers])
-    certified.draw(query_list.query)
+    added_documents.draw(query_list.query)
     _certificates(data, query_list.recipe, chosen)
     if place := parts.fold("All numbers for this list", "every number"):
         place.dataframe(_numbers(answers), hide_index=True, alt="Every document, ranker by ranker")
@@ -235,7 +237,8 @@ def _sentences(answers: Sequence[RankerAnswer], shown: ShownList, *, changed: bo
     parts.note(
         f"{text}{_changes_in_words(shown, answers[0].answer.best)}"
         f"Query {query}, shown {shown.words}; before: {before}. "
-        "Stars: relevance labels. ▲ ▼: ranks gained or lost; coloured: the document moved."
+        "Stars: relevance labels. ▲ ▼: ranks gained or lost; coloured: the document moved, that "
+        "is, it passed another one."
     )
 
 
@@ -451,6 +454,7 @@ def _certificates(data: DataDescription, recipe: ListRecipe, rankers: list[Train
     if stored:
         artefact = choice.study(stored)
         labels = tuple(label for label, digest in artefact.recipe["rankers"] if digest in digests)
+        parts.headline(study_access.compute(str(artefact.key), _headline, labels))
         draw_sections(study_sections(str(artefact.key), View(rankers=labels)))
         _by_damage(str(artefact.key), labels)
     else:
@@ -467,6 +471,11 @@ def _certificates(data: DataDescription, recipe: ListRecipe, rankers: list[Train
     if missing:
         what = "certificate of all test queries" if stored else "certificate"
         _offer(data, recipe, missing, what)
+
+
+def _headline(result: StudyResult, labels: Sequence[str]) -> Headline:
+    """Loss of these rankers over all test queries."""
+    return sections.headline(result, View(rankers=labels))
 
 
 def _offer(

@@ -20,9 +20,9 @@ WHAT = (
 QUESTIONS = {
     "initial-ranking": "A worse initial ranking?",
     "set-size": "Longer lists?",
-    "worst-case": "The worst order?",
+    "worst-case": "A few bad swaps?",
+    "certified-top-k": "Added documents?",
     "benchmark": "Which ranker is best?",
-    "attention": "Where does it look?",
 }
 """Questions in a visitor's words, by the page or tab that answers them."""
 

@@ -113,7 +113,9 @@ def use_device(arguments: argparse.Namespace) -> None:
 def use_jobs(arguments: argparse.Namespace) -> None:
     """Set the calls of functions and endpoints: --jobs at a time, --calls in all."""
     if arguments.calls is not None:
-        os.environ["SHUFFLEPROOF_CALLS"] = str(arguments.calls)
+        from shuffleproof.core.rankers.outside.endpoint import BUDGET  # noqa: PLC0415 (which loads NumPy)
+
+        os.environ["SHUFFLEPROOF_CALLS"], BUDGET.made = str(arguments.calls), 0
     if arguments.jobs is not None:
         from shuffleproof.core.rankers.outside.function_process import JOBS, jobs_allowed  # noqa: PLC0415 (which loads NumPy)
 

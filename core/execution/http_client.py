@@ -161,7 +161,7 @@ def _pool(scheme: str, host: str) -> PoolManager:
 
 def _late(timeout: float) -> FailedCallError:
     remedy = "Send fewer or shorter texts, or allow more seconds."
-    return FailedCallError(f"no whole answer within {timeout:g} s", remedy=remedy)
+    return FailedCallError(f"no whole answer within {timeout:.3g} s", remedy=remedy)
 
 
 STATUSES: Mapping[int, tuple[str, str]] = {

@@ -17,15 +17,15 @@ from shuffleproof.core.aggregate import kernels, scores
 from shuffleproof.core.aggregate.kemeny import best_order
 from shuffleproof.core.compiled import compiled
 from shuffleproof.core.gate.boards import Counts, Games, Scores, read_board
+from shuffleproof.core.gate.ranks import LEVEL, RESAMPLES, rank_intervals, resampled_means, rounded
 from shuffleproof.core.rankers.name import REFERENCES
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.kinds.benchmark.table import LEAST_QUERIES, per_query
 from shuffleproof.core.studies.result import StudyResult
 from shuffleproof.core.words import counted, listed
 
-RESAMPLES = 1000
 GAME_RESAMPLES = 200
-"""Fewer: every resample fits Bradley–Terry strengths."""
+"""Fewer than of tasks: every resample fits Bradley–Terry strengths."""
 
 ORDERS = 100
 LISTED = 5
@@ -33,9 +33,6 @@ LISTED = 5
 
 K_FACTOR, SCALE = 32.0, 400.0
 """Elo's step after a game, and the difference of ratings at which odds are 10 : 1."""
-
-LEVEL = 0.975
-"""Share of resamples above which one system is separated from another (two-sided 95 %)."""
 
 RULES = ("mean", "Borda", "Bradley–Terry", "Kemeny", "pairwise wins")
 
@@ -121,30 +118,9 @@ def of_scores(board: Scores, seed: int = 0) -> Leaderboard:
     return Leaderboard(rows, winners, removal, missing, sentences=(*filter(None, sentences),))
 
 
-def resampled_means(
-    values: Float64[np.ndarray, "systems tasks"], seed: int
-) -> Float64[np.ndarray, "resamples systems"]:
-    """Means of each system over tasks drawn with replacement: the same tasks for all systems.
-
-    A system without any task in a resample has its mean over all tasks there.
-    """
-    there = ~np.isnan(values)
-    tasks = values.shape[1]
-    draws = generator(seed, "leaderboard").multinomial(tasks, np.full(tasks, 1 / tasks), RESAMPLES)
-    weights = draws.astype(np.float64)
-    sums, counts = weights @ np.nan_to_num(values).T, weights @ there.T.astype(np.float64)
-    return _rounded(np.where(counts > 0, sums / np.maximum(counts, 1), _means(values)))
-
-
 def _means(values: Float64[np.ndarray, "systems tasks"]) -> Float64[np.ndarray, " systems"]:
     """Mean of each system over its tasks."""
-    return _rounded(pd.DataFrame(values).mean(axis=1).to_numpy())
-
-
-def _rounded(means: Float64[np.ndarray, "*any"]) -> Float64[np.ndarray, "*any"]:
-    """Means to 10 digits of the largest: sums of the same decimals differ in the last bits."""
-    largest = np.nanmax(np.abs(means), initial=0.0)
-    return np.round(means, 10 - int(np.ceil(np.log10(largest)))) if largest else means
+    return rounded(pd.DataFrame(values).mean(axis=1).to_numpy())
 
 
 def _separated(
@@ -171,42 +147,17 @@ def _rows(
 ) -> pd.DataFrame:
     """Rows of the leaderboard, the best first."""
     order = scores.by_falling_score(values)
-    lowest, highest = rank_bounds(resampled)
+    rank, low, high = rank_intervals(values, resampled)
     groups, leader = [1], order[0]
     for at in order[1:]:
         is_separated = bool((resampled[:, leader] > resampled[:, at]).mean() > LEVEL)
         groups.append(groups[-1] + is_separated)
         leader = at if is_separated else leader
-    rank = rankdata(-values, method="min").astype(int)
-    frame = pd.DataFrame({
-        "system": systems, "score": values, "rank": rank,
-        "low": np.minimum(lowest, rank), "high": np.maximum(highest, rank),
-    })  # fmt: skip
+    columns = {"system": systems, "score": values, "rank": rank, "low": low, "high": high}
+    frame = pd.DataFrame(columns)
     frame = frame.iloc[order].reset_index(drop=True).assign(group=groups)
     ranks = zip(frame["rank"], frame["low"], frame["high"], strict=True)
     return frame.assign(badge=[f"rank {own} ({low}–{high})" for own, low, high in ranks])
-
-
-def rank_bounds(
-    resampled: Float64[np.ndarray, "resamples systems"],
-) -> tuple[Int64[np.ndarray, " systems"], Int64[np.ndarray, " systems"]]:
-    """First and last rank of each system in the middle 95 % of the resamples.
-
-    Systems with equal means share all their ranks.
-
-    >>> first, last = rank_bounds(np.array([[3.0, 2.0, 2.0]] * 40))
-    >>> first.tolist(), last.tolist()
-    ([1, 2, 2], [1, 3, 3])
-    """
-    first = last = np.argsort(np.argsort(-resampled, axis=1), axis=1) + 1
-    if (np.diff(np.sort(resampled, axis=1), axis=1) == 0).any():  # ties are rare, and slow
-        first, last = (
-            rankdata(-resampled, method=method, axis=1).astype(np.int64)
-            for method in ("min", "max")
-        )
-    cut = int((1 - LEVEL) * len(resampled))
-    low = np.partition(first, cut, axis=0)[cut]
-    return low, np.partition(last, -1 - cut, axis=0)[-1 - cut]
 
 
 def wins_over_tasks(
@@ -233,7 +184,7 @@ def _winners(
         means, scores.borda(wins), scores.bradley_terry(wins), np.arange(len(means)) == best,
         scores.copeland(wins),
     )  # fmt: skip
-    winners = [systems[int(np.argmax(_rounded(np.asarray(one, np.float64))))] for one in by_rule]
+    winners = [systems[int(np.argmax(rounded(np.asarray(one, np.float64))))] for one in by_rule]
     return dict(zip(RULES, winners, strict=True))
 
 
@@ -286,7 +237,7 @@ def _removal(
         harm = own[both] / left_own - other[both] / left_other
         tasks = [*alone[:of_alone], *others[:of_others], *both[np.argsort(-harm)[:shared]]]
         left = np.delete(np.stack([own, other]), tasks, axis=1)
-        lead, behind = _rounded(np.nanmean(left, axis=1))
+        lead, behind = rounded(np.nanmean(left, axis=1))
         if behind > lead:
             return sorted(map(int, tasks))
     return None

@@ -10,11 +10,8 @@ from jaxtyping import Float64
 
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.gate.card_file import CardFile, Condition, read_card
+from shuffleproof.core.gate.ranks import rank_intervals, resampled_means
 from shuffleproof.core.rankers.name import INITIAL, RankerName, number_names
-from shuffleproof.core.studies.paired_differences import mean_differences
-
-LEVEL = 0.05
-"""Largest p of two rankers that do not share a rank, adjusted by Holm."""
 
 REMEDY = "Write the card again with `study card --out`."
 Queries = Float64[np.ndarray, " queries"]
@@ -43,8 +40,8 @@ def standings(folder: Path) -> pd.DataFrame:
     """Rankers of all cards in a folder and its subfolders, the best first within each group.
 
     Cards of the same lists, measure and perturbations are one group: their rankers are compared
-    by paired t tests on the mean over all perturbations, each at its highest level. A ranker's
-    ranks are those that the tests leave open.
+    by their means over all perturbations, each at its highest level. The ranks are those of 95 %
+    of the resamples, as in `differences.leaderboard`.
 
     Args:
         folder: folder of card.json files.
@@ -111,16 +108,18 @@ def _ranked(group: Group, members: Sequence[Member]) -> pd.DataFrame:
     """Rows of one group."""
     rows = []
     for member in members:
-        means = {family: float(np.nanmean(each)) for family, each in member.by_family.items()}
-        worst = min(means, key=means.__getitem__)
+        ends = {family: float(np.nanmean(each)) for family, each in member.by_family.items()}
+        worst = min(ends, key=ends.__getitem__)
         start, end = float(np.nanmean(member.unchanged)), float(np.nanmean(member.mean))
         rows.append({
             "group": f"{group[0]}, {group[1]}", "card": member.card, "ranker": member.name,
             "unchanged": start, "perturbed": end, "kept": end / start if start else np.nan,
-            "worst": worst, "worst_mean": means[worst], "queries": len(member.queries),
+            "worst": worst, "worst_mean": ends[worst], "queries": len(member.queries),
         })  # fmt: skip
     frame = pd.DataFrame(rows)
-    frame["first"], frame["last"] = rank_intervals(np.array([member.mean for member in members]))
+    values = np.array([member.mean for member in members])
+    means = np.nanmean(values, axis=1)
+    _, frame["first"], frame["last"] = rank_intervals(means, resampled_means(values))
     return frame.sort_values("perturbed", ascending=False, ignore_index=True)
 
 
@@ -135,23 +134,3 @@ def _values(place: str, card: CardFile, condition: Condition) -> Queries:
         finding = f"{ranker} has no {measure} under {family} at {level:g}"
         raise DataError(place, finding, REMEDY)
     return card.conditions[condition].astype(np.float64)
-
-
-def rank_intervals(
-    values: Float64[np.ndarray, "rankers queries"],
-) -> tuple[Sequence[int], Sequence[int]]:
-    """First and last rank of each ranker that paired t tests leave open, adjusted by Holm.
-
-    >>> clear = np.linspace(0, 1, 20)[None] * 0.01 + np.array([[0.9], [0.5], [0.5001]])
-    >>> rank_intervals(clear + np.array([[0], [1], [-1]]) * np.tile([1e-3, -1e-3], 10))
-    ([1, 2, 2], [1, 3, 3])
-    """
-    better, worse = np.zeros(len(values), int), np.zeros(len(values), int)
-    left, right = np.triu_indices(len(values), 1)
-    if len(left):
-        tests = mean_differences(values[left] - values[right])
-        significant = tests["p"] <= LEVEL
-        above = tests["mean"] > 0
-        better = np.bincount(np.where(above, right, left)[significant], minlength=len(values))
-        worse = np.bincount(np.where(above, left, right)[significant], minlength=len(values))
-    return (better + 1).tolist(), (len(values) - worse).tolist()

@@ -110,6 +110,8 @@ SERVICES: Mapping[str, tuple[str, ...]] = {
 """What a name of a reranker behind HTTP begins with; ends of hosts and paths that mean it."""
 
 _WEB = ("http://", "https://")
+_NO_ADDRESS = re.compile(r"/|(\S+:)?\d+/")
+"""Rest of an address that lacks `http://`, from its first colon on."""
 
 _FILE_NAMES: dict[str, str] = {}
 """What the files of stored rankers are called, by the digests of their keys, which hold that."""
@@ -588,6 +590,8 @@ def _parsed(text: str) -> RankerName:
         return _combined(text)
     if colon and prefix == OBJECT and not _STORED.fullmatch(text):
         return RankerName(Kind.OBJECT, text)
+    if _NO_ADDRESS.match(remainder):
+        raise UsageError(f"{quoted(text)} is no address of a reranker: write http://HOST:PORT/PATH")
     if colon and prefix not in {_FEATURE, OBJECT}:
         return RankerName(Kind.FUNCTION, text)
     return _single(text)

@@ -100,7 +100,8 @@ class Rating:
             scores.append(float(score) if is_number(score) else math.nan)
         rating = cls.of(places, documents, scores, answer, tokens_of(answer))
         if any(map(math.isnan, rating.scores)):
-            return cls(malformed=as_one_line(answer), tokens=rating.tokens)
+            said = as_one_line(f"scores that are no finite numbers: {answer}")
+            return cls(malformed=said, tokens=rating.tokens)
         return rating
 
     @property

@@ -239,7 +239,8 @@ def pair_agreement(calls: Iterable[Call]) -> dict[str, Any]:
     """Agreement of answers to a pair of documents that was shown again, over all pairs of calls.
 
     Shares that agree where the two were shown in the same or in the opposite order, and the number
-    of pairs of answers, `n` and `n_opposite`. None: there is no such pair.
+    of pairs of answers, `n` and `n_opposite`. None: there is no such pair. Answers that give both
+    documents the same score do not count.
     """
     by_query: dict[str, list[Call]] = {}
     for call in calls:
@@ -266,6 +267,9 @@ def _agreeing(calls: Sequence[Call]) -> np.ndarray:
         for side, order in enumerate((known, call.answered)):
             places = np.array([index[name] for name in order if name in index])
             before = np.triu(np.ones((len(places), len(places)), dtype=np.int8), 1)
+            if side and call.scores:
+                scores = np.array(call.scores)[[name in index for name in order]]
+                before[scores[:, None] == scores] = 0
             signs[side, at][np.ix_(places, places)] = before - before.T
     shown, answered = signs[:, :, *np.triu_indices(len(index), 1)]
     # Of each pair: the number of calls that showed it one way and answered it one way

@@ -4,7 +4,7 @@
 |---|---|
 | TREC run, MTEB predictions | one answer a query |
 | RankLLM results | one answer a query, and its windows |
-| RankLLM windows (`prompt`, `response`) | windows |
+| RankLLM windows (`prompt`, `response`), also by query (`invocations_history`) | windows |
 | Cohere log (`request`, `response`) | one answer a line; documents are named by their texts |
 | OpenInference RERANKER spans | one answer a span |
 | `{"query": …, "shown": […], "answered": […]}` | one answer a line |
@@ -23,14 +23,14 @@ from shuffleproof.core.data import trec
 from shuffleproof.core.data.letor.stream import Limits, text_lines
 from shuffleproof.core.errors import DataError, quoted
 from shuffleproof.core.rerank.calls import KIND, Call, Ranking, Rating, Reranks
-from shuffleproof.core.rerank.design import FIRST, KINDS, Input
+from shuffleproof.core.rerank.design import FIRST, KINDS, RANDOM, REVERSED, Input
 from shuffleproof.core.rerank.groups import Group, files_in, groups_of
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.store.keys import file_digest, key_of
 from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.words import counted
 
-READER = 2
+READER = 3
 """Version of the reader, for the key: raise it when files are read in another way."""
 
 FORMS = (
@@ -112,9 +112,40 @@ def read(groups: Sequence[Group], qrels: Path | None = None) -> tuple[Reranks, l
     if grades and not any(call.query in grades for call in calls):
         finding = f"no query of the rerankings is judged (their first is {calls[0].query})"
         raise DataError(str(qrels), finding, "Use the judgments of these queries.")
+    named = [(call.query, name) for call in calls for name in call.shown or call.answered]
+    if grades and not any(name in grades.get(query, ()) for query, name in named):
+        finding = f"no document of the rerankings is judged (their first is {named[0][1]})"
+        remedy = "Add the runs of their first stages, or name documents by their ids."
+        raise DataError(str(qrels), finding, remedy)
+    calls = list(_inputs(calls, reader.stages.get(FIRST, {})))
     notes = tuple(_notes(calls, grades))
     made = Reranks(tuple(calls), reader.stages, grades, notes, reader.texts, reader.query_texts)
     return made, rows
+
+
+def _inputs(calls: Iterable[Call], listed: Mapping[str, Ranking]) -> Iterator[Call]:
+    """Calls named by the order in which they show a list; the same input again gets a number.
+
+    Args:
+        calls: of all files.
+        listed: documents of each query in the order of its first stage, if that has no name.
+    """
+    orders: dict[tuple[str, str], dict[Ranking, int]] = {}
+    seen = set[Any]()
+    for call in calls:
+        stage, name, repeat = listed.get(call.query, ()), call.first_stage, call.repeat
+        if not call.is_list:
+            yield call
+            continue
+        if name == FIRST and call.shown != stage and sorted(call.shown) == sorted(stage):
+            known = orders.setdefault((call.reranker, call.query), {})
+            is_reversed = call.shown == stage[::-1]
+            number = 0 if is_reversed else known.setdefault(call.shown, len(known) + 1)
+            name = f"{RANDOM} {number}" if number else REVERSED
+        while (key := (call.reranker, call.query, name, call.depth, repeat)) in seen:
+            repeat += 1
+        seen.add(key)
+        yield replace(call, first_stage=name, repeat=repeat)
 
 
 def _notes(calls: Iterable[Call], grades: Mapping[str, Any]) -> Iterator[str]:
@@ -172,12 +203,18 @@ class Reader:
         elif "candidates" in keys:
             for entry in entries:
                 yield from self._rankllm(group, entry)
+        elif "invocations_history" in keys:
+            entries = [
+                {**call, "query": entry["query"]}
+                for entry in entries for call in entry["invocations_history"]
+            ]  # fmt: skip
+            yield from self._windows(group, entries)
         elif "query" in keys and keys & {"answered", "shown"}:
             # Unanswered lines of a file of missing calls are skipped
             yield from (self._line(group, entry) for entry in entries if "answered" in entry)
         else:
             for entry in entries:
-                for query, scores in entry.items():
+                for query, scores in _scores_by_query(entry):
                     yield self._run(group, query, scores)
 
     def _listed(self, group: Group, query: str, depth: int | None = None) -> Ranking:
@@ -209,7 +246,7 @@ class Reader:
             for one in entry["candidates"] if isinstance(one.get("doc"), Mapping)
         }  # fmt: skip
         for at, call in enumerate(entry.get("invocations_history", ())):
-            passages = map(_plain, PASSAGE.findall(call["prompt"]))
+            passages = map(_plain, PASSAGE.findall(_prompt(call)))
             ids = tuple(_named(passage, named) for passage in passages)
             window = max(len(ranked) - WINDOW - at * STRIDE, 0)
             tokens = sum(int(call.get(f"{way}_token_count") or 0) for way in ("input", "output"))
@@ -223,15 +260,19 @@ class Reader:
         come one after the other, from its end to its start, and queries in the order of the first
         stage. Without one, documents and queries are named by their texts.
         """
-        matches = [QUERY.search(str(entry["prompt"])) for entry in entries]
+        prompts = [_prompt(entry) for entry in entries]
+        matches = map(QUERY.search, prompts)
         said = [match[1].strip() if match else "" for match in matches]
+        for text, entry in zip(said, entries, strict=True):
+            if query := entry.get("query"):
+                self.queries[text] = str(query["qid"])
         order, stage = list(dict.fromkeys(said)), self.stages.get(group.first_stage, {})
-        if len(order) == len(stage):
+        if len(order) == len(stage) and "query" not in entries[0]:
             self.queries.update(zip(order, stage, strict=True))
         names, seen = dict[str, list[str]](), Counter[str]()
         checked, differing = set[str](), 0
-        for text, entry in zip(said, entries, strict=True):
-            passages = [_plain(passage) for passage in PASSAGE.findall(entry["prompt"])]
+        for text, prompt, entry in zip(said, prompts, entries, strict=True):
+            passages = [_plain(passage) for passage in PASSAGE.findall(prompt)]
             query = self.queries.get(text, text)
             self.query_texts[query] = text
             listed = names.setdefault(query, list(self._listed(group, query)))
@@ -327,6 +368,25 @@ def _entries(path: Path) -> Iterator[Any]:
             raise DataError(f"{path}:{line}", "JSON that cannot be read", remedy) from error
         yield value
         place = between.match(text, place).end()  # type: ignore[union-attr]
+
+
+def _prompt(call: Mapping[str, Any]) -> str:
+    """Text of a prompt: a text, or the messages of a chat."""
+    prompt = call["prompt"]
+    if isinstance(prompt, str):
+        return prompt
+    return "\n".join(str(message["content"]) for message in prompt)
+
+
+def _scores_by_query(entry: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, float]]]:
+    """Scores of documents by query; newer MTEB has them below the names of subset and split."""
+    for name, inner in entry.items():
+        if name == "mteb_model_meta":
+            continue
+        if inner and all(isinstance(one, Mapping) for one in inner.values()):
+            yield from _scores_by_query(inner)
+        else:
+            yield name, inner
 
 
 def _rating(shown: Ranking, answered: Sequence[str], scores: Sequence[Any]) -> Rating:

@@ -4,7 +4,7 @@ import html as markup
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from numbers import Real
@@ -159,14 +159,20 @@ def terminal(table: Table, digits: int = DIGITS) -> str:
     """
     text = print_table(table, digits, names=False)
     heads, rows, numeric = text.heads, [list(map(str, row)) for row in text.rows], text.numeric
-    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
-    # Transposing helps only if there are fewer rows than columns
-    if sum(widths) + 2 * len(widths) > (width() or WIDTH) and len(rows) < len(widths):
-        heads, *rows = map(list, zip(heads, *rows, strict=True))
+    turned = [*map(list, zip(heads, *rows, strict=True))]
+    size = _width([heads, *rows])
+    # Transposing helps only if there are fewer rows than columns, and no long names to repeat
+    if size > (width() or WIDTH) and len(rows) < len(heads) and _width(turned) < size:
+        heads, *rows = turned
         if all(numeric[1:]):  # levels, which the head of the names does not name
             heads[0] = ""
         numeric = [False, *[True] * (len(heads) - 1)]
     return "\n".join([aligned(heads, rows, numeric), *table.notes])
+
+
+def _width(lines: Sequence[Sequence[str]]) -> int:
+    """Letters of a line of aligned columns."""
+    return sum(max(map(len, column)) + 2 for column in zip(*lines, strict=True))
 
 
 WRITERS: Mapping[str, Callable[[Table, int], str]] = {"tex": latex, "md": markdown}

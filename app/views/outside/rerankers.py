@@ -48,6 +48,7 @@ def answers() -> None:
 
     handing_in.form("Examine the answers", "examine answers", lacking, ANSWERS_JOB, examine,
                     _examined, handing_in.KEPT)  # fmt: skip
+    parts.link("rerankers", "An example on the sample", "image", {state.USE: SAMPLE})
     st.caption("Folders: `shuffleproof ingest-reranks FOLDER --name mine --qrels qrels.txt`")
 
 

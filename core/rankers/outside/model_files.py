@@ -546,7 +546,7 @@ LIBRARIES = {
         columns=lambda model: sklearn_columns(model) or ModelColumns(None),
         predict=lambda _, model, matrix: prediction(model, matrix, {}),
         reads_nan=sklearn_reads_nan,
-        needs=("pandas", "sklearn"),
+        needs=("pandas", "pyarrow", "sklearn"),  # a scaler looks for pyarrow
     ),
     "ranklib": Library(
         name="RankLib",

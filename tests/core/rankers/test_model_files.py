@@ -112,12 +112,14 @@ def of_catboost(path, train):
 
 
 def of_sklearn(path, train):
-    """A classifier of grades, whose score is the expected grade."""
+    """A scaled classifier of grades, whose score is the expected grade."""
     skops_io = pytest.importorskip("skops.io")
     from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
 
-    model = LogisticRegression(max_iter=20).fit(train.features, train.labels.astype(int))
-    skops_io.dump(model, path)
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=20))
+    skops_io.dump(model.fit(train.features, train.labels.astype(int)), path)
     return lambda features: model.predict_proba(features) @ model.classes_
 
 

@@ -107,6 +107,9 @@ def test_what_a_combination_is_made_of():
         ("rrf:a+mean-rank:b", "two or more"),
         ("rrf-mean:a+b", "write rrf:a+b"),
         ("mean-rank-3:a+b", "write mean-rank:a+b"),
+        ("127.0.0.1:8000/rerank", "write http://HOST:PORT/PATH"),
+        ("tei:localhost:8000/rerank", "write http://HOST:PORT/PATH"),
+        ("http:/localhost/rerank", "write http://HOST:PORT/PATH"),
     ],
 )
 def test_what_means_nothing_is_refused_with_a_remedy(text, remedy):

@@ -69,6 +69,17 @@ def test_pairs_are_compared_by_the_order_in_which_they_were_shown():
     }  # fmt: skip
 
 
+def test_pairs_of_equal_scores_are_no_answer():
+    calls = [
+        Call("r", "1", shown, shown, scores=(1.0, 1.0, 0.0) if shown[2] == "c" else (1.0, 0.0, 0.0))
+        for shown in (("a", "b", "c"), ("b", "a", "c"), ("b", "c", "a"))
+    ]
+    # Calls 1 and 2 tie a and b, call 3 ties c and a
+    found = pair_agreement(calls)
+    assert (found["n"], found["same_order_agreement"]) == (4, 1.0)
+    assert (found["n_opposite"], found["opposite_order_agreement"]) == (0, None)
+
+
 def test_places_repeats_and_means_of_places():
     a, b = Call("r", "1", ("a", "b"), ("b", "a")), Call("r", "1", ("b", "a"), ("b", "a"))
     assert place_matrix([a, b]).tolist() == [[0.5, 0.5], [0.5, 0.5]]

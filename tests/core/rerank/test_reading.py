@@ -41,6 +41,12 @@ LINE = {"query": "1", "shown": ["a", "b"], "answered": ["b", "a"], "reranker": "
 FORMS = {
     "run": RUN,
     "mteb": json.dumps({"1": {"a": 8, "b": 9}}),
+    "newer mteb": json.dumps(
+        {
+            "mteb_model_meta": {"model_name": "x"},
+            "default": {"test": {"1": {"a": 8, "b": 9}}},
+        }
+    ),
     "rankllm": json.dumps([RANKLLM]),
     "service": json.dumps(SERVICE),
     "span": json.dumps(SPAN),
@@ -89,6 +95,36 @@ def test_windows_are_traced_to_the_documents_of_the_first_stage(tmp_path):
     windows.write_text(json.dumps([WINDOW, other]))
     with pytest.raises(DataError, match="Correct first_stage and depth"):
         made([stage, windows])
+
+
+def test_an_invocation_history_names_its_queries_and_may_have_the_messages_of_a_chat(tmp_path):
+    stage, history = tmp_path / "bm25.txt", tmp_path / "bm25.gpt.depth2.json"
+    stage.write_text("7 Q0 x 1 9 x\n1 Q0 a 1 9 x\n1 Q0 b 2 8 x\n")
+    messages = [{"role": "user", "content": line} for line in WINDOW["prompt"].split("\n\n")]
+    calls = [WINDOW | {"prompt": prompt} for prompt in (WINDOW["prompt"], messages)]
+    for call in calls:
+        entry = {"query": RANKLLM["query"], "invocations_history": [call]}
+        history.write_text(json.dumps([entry]))
+        (found,) = made([stage, history]).calls
+        assert (found.query, found.shown, found.answered) == ("1", ("a", "b"), ("b", "a"))
+
+
+def test_orders_of_the_same_list_are_told_apart_and_repeats_are_numbered(tmp_path):
+    orders = ["abc", "cba", "bca", "abc", "bca", "cab"]
+    lines = [{"query": "1", "shown": list(order), "answered": ["a"]} for order in orders]
+    found = read(tmp_path, mine__jsonl="\n".join(map(json.dumps, lines))).calls
+    assert [(call.first_stage, call.repeat) for call in found] == [
+        ("first stage", 1), ("reversed", 1), ("random 1", 1), ("first stage", 2),
+        ("random 1", 2), ("random 2", 1),
+    ]  # fmt: skip
+
+
+def test_judgments_of_other_documents_are_refused(tmp_path):
+    (tmp_path / "qrels").write_text("1 0 z 1\n")
+    (tmp_path / "mine.jsonl").write_text(json.dumps(LINE))
+    groups = groups_of([tmp_path / "mine.jsonl"])
+    with pytest.raises(DataError, match=r"no document of the rerankings is judged \(.* is a\)"):
+        reading.read(groups, tmp_path / "qrels")
 
 
 @pytest.mark.parametrize(

@@ -135,8 +135,7 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """Sections of the result, in display order."""
     rows, prices, other = (_chosen(make(result), view) for make in (table, price, changes))
     yield Picture("certified", (rows,))
-    subsets = {label for label, _ in result.recipe["subsets"]}
-    is_first = rows["ranker"].isin(subsets) & (rows["inject"] == rows["inject"].min())
+    is_first = rows["inject"] == rows["inject"].min()
     for row in rows[is_first & rows["attacked"].notna()].to_dict("records"):
         name = RankerName.of(str(row["ranker"])).display
         yield Finding(

@@ -29,7 +29,7 @@ from shuffleproof.core.studies.kinds.rerankers.question import Rerankers
 from shuffleproof.core.studies.result import CALL_SECONDS, StudyResult
 from shuffleproof.core.studies.study import CellResult, DescribedPlan
 
-WINDOWS = "first windows of other first stages"
+WINDOWS, REORDERED = "first windows of other first stages", "recorded orders of the same documents"
 AVERAGED, RELEVANT = "orders averaged", "first relevant in third"
 """Curves: quality of the mean place in 1, 2, … answers, and by the place of relevant documents."""
 
@@ -314,8 +314,8 @@ def _effects(
 ) -> dict[str, list[dict[str, Any]]]:
     """Effects with the split of variances, and positions shown and answered.
 
-    Slots are those of random orders, else of first windows (later ones show earlier winners in
-    their last slots).
+    Slots are those of random orders, else of recorded lists of the same documents, else of first
+    windows (later ones show earlier winners in their last slots).
     """
     unit, answers = effects.unit_of(made), [one.answers for one in examined]
     random = [call for one in answers for call in effects.random_orders(one)]
@@ -323,7 +323,11 @@ def _effects(
                and call.window + len(call.shown) >= call.depth]  # fmt: skip
     tried = [
         (basis, *effects.slots(list(_by_query(calls).values()), unit))
-        for basis, calls in (("random orders", random), (WINDOWS, windows))
+        for basis, calls in (
+            ("random orders", random),
+            (REORDERED, _reordered(made)),
+            (WINDOWS, windows),
+        )
     ]
     basis, order, curve = next((one for one in tried if one[2]), tried[-1])
     found = effects.effects(answers, unit, order)
@@ -344,6 +348,16 @@ def _effects(
     matrix = effects.place_matrix(shown).round(4).tolist()
     place = {"basis": of, "lists": len(shown), "matrix": matrix, "values": curve, "unit": unit}
     return {"effects": [row], "places": [place]}
+
+
+def _reordered(made: Iterable[Call]) -> list[Call]:
+    """Whole lists of the documents that were shown in most orders, query by query."""
+    by_query: dict[str, dict[frozenset[str], list[Call]]] = {}
+    for call in made:
+        if call.is_list and call.shown and call.answered:
+            of_query = by_query.setdefault(call.query, {})
+            of_query.setdefault(frozenset(call.shown), []).append(call)
+    return [call for of_query in by_query.values() for call in max(of_query.values(), key=len)]
 
 
 def _known(value: Any) -> Any:

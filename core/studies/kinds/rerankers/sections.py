@@ -9,7 +9,7 @@ import pandas as pd
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.significance import ALPHA, bootstrap_intervals
 from shuffleproof.core.rankers.name import INITIAL, RankerName
-from shuffleproof.core.rerank.design import FIRST, IDEAL, RANDOM, REVERSED, TOP
+from shuffleproof.core.rerank.design import FIRST, IDEAL, KINDS, RANDOM, REVERSED, TOP
 from shuffleproof.core.rerank.effects import PLACE
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
@@ -143,7 +143,8 @@ def _is_found(row: Any, effect: str) -> bool:
 def _without_effects(result: StudyResult) -> Headline:
     """Change over the first stage, where no answers tell the effects apart."""
     table = rows(result)
-    changed = table[table["ranker"] != INITIAL].dropna(subset=["difference"])
+    other = table["first_stage"].isin(KINDS - {FIRST})
+    changed = table[(table["ranker"] != INITIAL) & ~other].dropna(subset=["difference"])
     if changed.empty:
         return Headline("No answers tell order, company and noise apart.", INCONCLUSIVE, WHY)
     by_input = ["ranker", "first_stage", "depth", "measure"]
@@ -267,10 +268,13 @@ def rows(result: StudyResult) -> pd.DataFrame:
         for ranker, stage, depth, at in seen:
             values = result.values[at, measure_at].mean(axis=0).astype(np.float64)
             low, high = _interval(values)
-            start = starts.get(stage, next(iter(starts.values()), None))
-            difference = values - (values if start is None else start[measure_at])
-            is_start = ranker == INITIAL
-            differences.append(np.full_like(values, np.nan) if is_start else difference)
+            # Other orders are of the only first stage, if there is one alone
+            only = [*starts.values()] if stage in KINDS and len(starts) == 1 else [None]
+            start = starts.get(stage, only[0])
+            if ranker == INITIAL or start is None:
+                differences.append(np.full_like(values, np.nan))
+            else:
+                differences.append(values - start[measure_at])
             found.append({
                 "reranker": ranker, "first_stage": stage, "depth": int(depth),
                 "repeat": len(at) if stage == RANDOM else int(trials["draw"][at[0]]) + 1,
@@ -380,8 +384,9 @@ def summary(result: StudyResult, quality: pd.DataFrame) -> pd.DataFrame:
         found.append({
             "reranker": name, "input": place and _input_in_words(*place),
             "mean": means[place] if place else np.nan,
-            "worst_input": len(mine) and _input_in_words(worst["first_stage"], worst["depth"]),
-            "worst": worst["mean"] if len(mine) else np.nan,
+            "worst_input": None if mine.empty
+            else _input_in_words(worst["first_stage"], worst["depth"]),
+            "worst": np.nan if mine.empty else worst["mean"],
             **{effect: row[effect]["value"] for effect in EFFECT_NAMES}, **of["pairs"][name],
             **faults, "calls_unit": faults.get("unit", "lists"), "unit": row["order"]["unit"],
             "seconds": of[CALL_SECONDS].get(name, {}).get("seconds"),

@@ -118,6 +118,36 @@ def test_calls_limit_the_queries(store, monkeypatch):
             opened(store).rerankers(sp.reranker(address), orders=2, sets=1, seed=5)
 
 
+def test_every_command_counts_its_own_calls(store, capsys):
+    with served(Overlap(), "/each/rerank") as address:
+        flags = ["--data", "texts", "--initial", "feature:1", "--store", str(store), "--json"]
+        for seed in "01":
+            study = ["study", "rerankers", "--rankers", address, "--calls", "70", "--orders", "2"]
+            assert main([*study, "--sets", "1", "--seed", seed, *flags]) == 0
+            assert json.loads(capsys.readouterr().out)["calls"] == 66
+
+
+def test_own_orders_show_the_effect_of_order_and_no_first_stage_is_made_up(store, tmp_path):
+    """The bonus of 0.54 / (1 + slot) is 0.45 between the first and the last of 6 slots."""
+    draws, names = random.Random(0), list("abcdef")
+    lines = []
+    for query in map(str, range(12)):
+        for _ in range(6):
+            shown = draws.sample(names, 6)
+            scores = {name: names.index(name) + 0.54 / (1 + at) for at, name in enumerate(shown)}
+            lines.append({"query": query, "shown": shown, "answered": scores})
+    answers, run, qrels = (tmp_path / name for name in ("own.jsonl", "run.txt", "qrels"))
+    answers.write_text("\n".join(map(json.dumps, lines)))
+    run.write_text("".join(f"{query} Q0 a 1 9 x\n" for query in range(12)))
+    qrels.write_text("".join(f"{query} 0 a 1\n" for query in range(12)))
+    options = {"qrels": qrels, "store": store, "progress": False}
+    row = sp.ingest_reranks(answers, "own", **options).rerankers().facts["effects"][0]
+    assert row["order"]["value"] == pytest.approx(0.45, abs=1e-6)
+    assert row["basis"] == "recorded orders of the same documents"
+    alone = sp.ingest_reranks(run, "alone", **options).rerankers()
+    assert alone.finding == "No answers tell order, company and noise apart."
+
+
 def test_what_cannot_be_examined_is_refused(store, tmp_path):
     texts = opened(store)
     unreadable = served(lambda _: (200, b"<html>"), "/rerank")
