@@ -131,6 +131,9 @@ def explain(  # noqa: PLR0913 (what, of what, and how exactly)
     if len(names) < 2:
         raise DataError(f"query {query!r}", "its list has a single document", "Choose another.")
     scores = _scores(ranker, judged)
+    if len(pair) > 2 or len({*pair}) < len(pair):
+        chosen = listed([str(names[place]) for place in pair])
+        raise ParameterError("documents", chosen, "two different documents of the list")
     at = _pair(positions(lists.offsets, scores, lists.rows), pair)
     margin = float(scores[at[0]] - scores[at[1]])
     doubt = float(measure_floor(ranker, judged, scores)[0].doubt[at].sum())
@@ -245,8 +248,6 @@ def _pair(places: Int64[np.ndarray, " docs"], pair: Sequence[int]) -> Pair:
     if len(pair) < 2:
         place = min(int(places[pair[0]]) if pair else 0, len(places) - 2)
         pair = ranking[[place, place + 1]].tolist()
-    if len(pair) != 2 or pair[0] == pair[1]:
-        raise ParameterError("documents", listed(pair), "two different documents of the list")
     return np.array(sorted(pair, key=lambda at: places[at]), dtype=np.int64)
 
 

@@ -46,34 +46,37 @@ def server() -> "MCPServer[Any]":
 
 async def ingest(path: str, name: str) -> dict[str, Any]:
     """Store a data set under a name: LETOR files, CSV or Parquet, or a folder with the parts."""
-    return await _answer("ingest", path, "--name", name)
+    return await _answer("ingest", f"--name={name}", "--", path)
 
 
 async def certify(ranker: str, data: str = "sample", queries: int = 0) -> dict[str, Any]:
     """Test if the order of the rows changes a ranker's ranking; `queries` limits it (0: all)."""
-    limit = ["--queries", str(queries)] if queries else []
-    return await _answer("certify", ranker, "--data", data, *limit)
+    limit = [f"--queries={queries}"] if queries else []
+    return await _answer("certify", f"--data={data}", *limit, "--", ranker)
 
 
 async def doctor(ranker: str = "", data: str = "sample") -> dict[str, Any]:
     """Look for faults of a ranker, or of a data set if no ranker is named."""
-    return await _answer("doctor", *(["--ranker", ranker, "--data", data] if ranker else [data]))
+    of_ranker = [f"--ranker={ranker}", f"--data={data}"]
+    return await _answer("doctor", *(of_ranker if ranker else ["--", data]))
 
 
 async def compare(rankers: list[str], data: str = "sample") -> dict[str, Any]:
     """Train and measure rankers: NDCG, with paired tests of their differences."""
     return await _answer(
-        "study", "benchmark", "--rankers", ",".join(rankers), "--data", data, "--seeds", "1"
+        "study benchmark", f"--rankers={','.join(rankers)}", f"--data={data}", "--seeds=1"
     )
 
 
 async def card(ranker: str, data: str = "sample") -> dict[str, Any]:
     """NDCG that a ranker keeps under every perturbation of its input, with intervals."""
-    return await _answer("study", "card", "--rankers", ranker, "--data", data)
+    return await _answer("study card", f"--rankers={ranker}", f"--data={data}")
 
 
 async def _answer(*words: str) -> dict[str, Any]:
     """The JSON answer of a command; a verdict of status 3 or 4 is an answer too.
+
+    Values of flags follow =, and names come behind --: none of them is read as another flag.
 
     Raises:
         ToolError: the command failed, in its own words.
@@ -81,7 +84,7 @@ async def _answer(*words: str) -> dict[str, Any]:
     from mcp.server.mcpserver.exceptions import ToolError  # noqa: PLC0415 (as above)
 
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "shuffleproof", *words, "--json",
+        sys.executable, "-m", "shuffleproof", *words[0].split(), "--json", *words[1:],
         stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip

@@ -9,7 +9,7 @@ from shuffleproof.core.cli.studies import export_lines
 from shuffleproof.core.data.catalogue import resolve
 from shuffleproof.core.data.document_tables import is_table
 from shuffleproof.core.data.frames import columns_named
-from shuffleproof.core.errors import UsageError
+from shuffleproof.core.errors import UsageError, no_file
 from shuffleproof.core.library.import_ranker import bring as import_work
 from shuffleproof.core.metrics.bundles import under
 from shuffleproof.core.metrics.measure import Measure
@@ -76,6 +76,8 @@ def runs(arguments: argparse.Namespace) -> Answer:
 
 def _table(arguments: argparse.Namespace) -> Answer:
     """`runs` of a table of judged rows, which has a column of scores for every ranker."""
+    if missing := [path for path in arguments.run if not path.exists()]:
+        raise no_file(missing[0])
     if len(arguments.run) != 1 or not is_table(arguments.run[0], str(arguments.run[0])):
         raise UsageError("--qrels: name the judgments of the runs, or one table of judged rows")
     named = [under(text, arguments.conventions) for text in parts_of(arguments.measures, OLD)]

@@ -24,7 +24,7 @@ import numpy as np
 
 from shuffleproof.core.data.letor import stream
 from shuffleproof.core.data.letor.stream import ARROW, CSV, JSON, PARQUET, STREAM
-from shuffleproof.core.errors import DataError, shown
+from shuffleproof.core.errors import DataError, no_file, shown
 from shuffleproof.core.execution.worker_process import LATE, WorkerError, WorkerProcess
 
 if TYPE_CHECKING:
@@ -143,6 +143,8 @@ def answers(arguments: Mapping[str, Any], path: Path, place: str) -> Generator[A
     Raises:
         DataError: the reader refuses the file, crashes, or goes beyond the limits.
     """
+    if not path.exists():
+        raise no_file(path)
     size = path.stat().st_size if path.is_file() else 0
     memory = max(LEAST_MEMORY, min(MOST_MEMORY, 2 * size + SPARE_MEMORY))
     for facts, arrays in _replies_of_process(arguments, place, memory):

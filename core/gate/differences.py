@@ -17,7 +17,7 @@ from shuffleproof.core.aggregate import kernels, scores
 from shuffleproof.core.aggregate.kemeny import best_order
 from shuffleproof.core.compiled import compiled
 from shuffleproof.core.gate.boards import Counts, Games, Scores, read_board
-from shuffleproof.core.gate.ranks import LEVEL, RESAMPLES, rank_intervals, resampled_means
+from shuffleproof.core.gate.ranks import LEVEL, RESAMPLES, rank_intervals, resampled_means, rounded
 from shuffleproof.core.rankers.name import REFERENCES
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.kinds.benchmark.table import LEAST_QUERIES, per_query
@@ -100,13 +100,10 @@ def of_benchmark(result: StudyResult, measure: str) -> Leaderboard:
 
 def of_scores(board: Scores, seed: int = 0) -> Leaderboard:
     """Examine scores on tasks; `seed` is that of the resamples."""
-    means = np.nanmean(board.values, axis=1)
-    if len(board.tasks) < LEAST_QUERIES:
-        rows = _rows(board.systems, means, np.zeros((1, len(means))))  # every rank is possible
-        separation = f"{counted(len(board.tasks), board.unit)} are too few to separate systems."
-    else:
-        rows = _rows(board.systems, means, resampled_means(board.values, seed))
-        separation = _separation(rows)
+    means = _means(board.values)
+    rows, separation = _separated(
+        board.systems, means, (len(board.tasks), board.unit), resampled_means(board.values, seed)
+    )
     winners = _winners(board.systems, means, wins_over_tasks(board.values))
     tasks, winner = smallest_removal(board.values)
     removal, without = None, f"{winners['mean']} wins by mean whatever is left out."
@@ -119,6 +116,28 @@ def of_scores(board: Scores, seed: int = 0) -> Leaderboard:
     missing, by_ways = _missing(board)
     sentences = [separation, _by_rules(winners), without, by_ways]
     return Leaderboard(rows, winners, removal, missing, sentences=(*filter(None, sentences),))
+
+
+def _means(values: Float64[np.ndarray, "systems tasks"]) -> Float64[np.ndarray, " systems"]:
+    """Mean of each system over its tasks."""
+    return rounded(pd.DataFrame(values).mean(axis=1).to_numpy())
+
+
+def _separated(
+    systems: tuple[str, ...],
+    values: Float64[np.ndarray, " systems"],
+    size: tuple[int, str],
+    resampled: Float64[np.ndarray, "resamples systems"],
+) -> tuple[pd.DataFrame, str]:
+    """Rows, and a sentence on their separation; `size`: number of tasks or games, and their noun.
+
+    Resamples of few tasks or games that one system wins never show another winner.
+    """
+    if size[0] < LEAST_QUERIES:
+        rows = _rows(systems, values, np.zeros((1, len(values))))  # every rank is possible
+        return rows, f"{counted(*size)} cannot separate systems; {LEAST_QUERIES} may."
+    rows = _rows(systems, values, resampled)
+    return rows, _separation(rows)
 
 
 def _rows(
@@ -165,7 +184,7 @@ def _winners(
         means, scores.borda(wins), scores.bradley_terry(wins), np.arange(len(means)) == best,
         scores.copeland(wins),
     )  # fmt: skip
-    winners = [systems[int(np.argmax(one))] for one in by_rule]
+    winners = [systems[int(np.argmax(rounded(np.asarray(one, np.float64))))] for one in by_rule]
     return dict(zip(RULES, winners, strict=True))
 
 
@@ -183,7 +202,7 @@ def smallest_removal(
     >>> smallest_removal(np.array([[0.9, 0.2, 0.5], [0.1, 0.3, 0.6]]))
     ([0], 1)
     """
-    winner = int(np.argmax(np.nanmean(values, axis=1)))
+    winner = int(np.argmax(_means(values)))
     # What is left of the winner's lead without the `size` most harmful tasks; of systems that have
     # other tasks than the winner this says nothing
     leads = np.sort(np.nan_to_num(values[winner] - values), axis=1)
@@ -197,8 +216,7 @@ def smallest_removal(
             tasks = _removal(values[winner], values[challenger], size)
             if tasks is None:
                 continue
-            means = pd.DataFrame(np.delete(values, tasks, axis=1)).mean(axis=1)
-            return tasks, int(means.argmax())
+            return tasks, int(np.nanargmax(_means(np.delete(values, tasks, axis=1))))
     return [], None
 
 
@@ -219,7 +237,8 @@ def _removal(
         harm = own[both] / left_own - other[both] / left_other
         tasks = [*alone[:of_alone], *others[:of_others], *both[np.argsort(-harm)[:shared]]]
         left = np.delete(np.stack([own, other]), tasks, axis=1)
-        if np.nanmean(left[1]) > np.nanmean(left[0]):
+        lead, behind = rounded(np.nanmean(left, axis=1))
+        if behind > lead:
             return sorted(map(int, tasks))
     return None
 
@@ -236,7 +255,10 @@ def _missing(board: Scores) -> tuple[dict[str, Any] | None, str]:
         "they count as the task's lowest score": frame.fillna(frame.min()).fillna(0.0),
         "only complete tasks count": frame.dropna(axis=1),
     }
-    winners = {way: str(left.mean(axis=1).idxmax()) for way, left in ways.items() if left.size}
+    winners = {
+        way: board.systems[int(np.nanargmax(_means(left.to_numpy())))]
+        for way, left in ways.items() if left.size
+    }  # fmt: skip
     parts = [f"{one} wins if {' or '.join(by)}" for one, by in _by_winner(winners).items()]
     if len(parts) == 1:
         parts = [f"{winners['they count as 0']} wins however they count"]
@@ -257,7 +279,9 @@ def _of_games(board: Games, seed: int) -> Leaderboard:
         drawn = random.integers(len(board.results), size=len(board.results))
         row[:] = scores.bradley_terry(_wins(board.pairs[drawn], board.results[drawn], count))
     points = SCALE / np.log(10)
-    rows = _rows(board.systems, strengths * points, resampled * points)
+    rows, separation = _separated(
+        board.systems, strengths * points, (len(board.results), "game"), resampled * points
+    )
     played = np.nansum(wins, axis=1) + np.nansum(wins, axis=0)
     winners = _winners(board.systems, np.nansum(wins, axis=1) / played, wins)
     orders = np.stack([random.permutation(len(board.results)) for _ in range(ORDERS)])
@@ -265,7 +289,7 @@ def _of_games(board: Games, seed: int) -> Leaderboard:
     ranks = ranks.astype(np.int64)
     spans = zip(ranks.min(axis=0).tolist(), ranks.max(axis=0).tolist(), strict=True)
     elo = dict(zip(board.systems, spans, strict=True))
-    sentences = (_separation(rows), _by_rules(winners), _elo_in_words(elo))
+    sentences = (separation, _by_rules(winners), _elo_in_words(elo))
     return Leaderboard(rows, winners, elo=elo, sentences=sentences)
 
 
@@ -299,8 +323,8 @@ def _of_counts(board: Counts, seed: int) -> Leaderboard:
     games = board.wins + board.losses
     shares = board.wins / games
     random = generator(seed, "leaderboard")
-    whole = np.round(games).astype(np.int64)
-    resampled = random.binomial(whole, shares, (RESAMPLES, len(games))) / whole
+    # Uniform prior: a system without a loss may still lose
+    resampled = random.beta(board.wins + 1, board.losses + 1, (RESAMPLES, len(games)))
     rows = _rows(board.systems, shares, resampled)
     winner = board.systems[int(np.argmax(shares))]
     sentences = (_separation(rows), _contradiction(board, resampled))

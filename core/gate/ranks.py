@@ -25,7 +25,13 @@ def resampled_means(
     draws = generator(seed, "leaderboard").multinomial(tasks, np.full(tasks, 1 / tasks), RESAMPLES)
     weights = draws.astype(np.float64)
     sums, counts = weights @ np.nan_to_num(values).T, weights @ there.T.astype(np.float64)
-    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nanmean(values, axis=1))
+    return rounded(np.where(counts > 0, sums / np.maximum(counts, 1), np.nanmean(values, axis=1)))
+
+
+def rounded(means: Float64[np.ndarray, "*any"]) -> Float64[np.ndarray, "*any"]:
+    """Means to 10 digits of the largest: sums of the same decimals differ in the last bits."""
+    largest = np.nanmax(np.abs(means), initial=0.0)
+    return np.round(means, 10 - int(np.ceil(np.log10(largest)))) if largest else means
 
 
 def rank_intervals(
@@ -50,5 +56,5 @@ def rank_intervals(
     cut = int((1 - LEVEL) * len(resampled))
     low = np.partition(first, cut, axis=0)[cut]
     high = np.partition(last, -1 - cut, axis=0)[-1 - cut]
-    rank = rankdata(-means, method="min").astype(np.int64)
+    rank = rankdata(-rounded(means), method="min").astype(np.int64)
     return rank, np.minimum(low, rank), np.maximum(high, rank)

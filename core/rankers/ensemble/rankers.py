@@ -53,7 +53,7 @@ def combine(members: Sequence[Ranker], options: Combining) -> Ranker:
     if isinstance(options, Pairwise) and len(members) == 1:
         return PairwiseRanker(members[0], options)
     if isinstance(options, SubsetOptions) and len(members) == 1:
-        if "neighbours" not in members[0].reads:
+        if "neighbours" not in members[0].reads or isinstance(members[0], SubsetRanker):
             raise ParameterError(
                 options.kind, members[0].name, "a ranker of sets, as setrank-imsab"
             )

@@ -50,3 +50,9 @@ def test_a_failure_is_told_in_the_command_s_own_words(folder):
     answer = asked("certify", ranker="mine:nothing")
     assert answer.is_error
     assert "nothing" in answer.content[0].text
+
+
+@pytest.mark.parametrize("tool", ["certify", "card"])
+def test_a_name_is_no_flag(folder, tool):
+    answer = asked(tool, ranker="--help")
+    assert "no ranker is called '--help'" in answer.content[0].text

@@ -104,6 +104,23 @@ def test_a_table_of_wins_that_is_listed_against_them_is_explained():
     assert "listed below" not in " ".join(leaderboard(pd.DataFrame(counts)).sentences)
 
 
+def test_equal_means_share_a_rank_whatever_the_order_of_their_scores():
+    """Their sums differ in the last bit."""
+    scores = pd.DataFrame([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1], [0.1, 0.3, 0.2]])
+    scores.insert(0, "system", ["one", "two", "three"])
+    assert leaderboard(scores).rows["rank"].tolist() == [1, 1, 1]
+    tie = np.array([[0.6, 0.1, 0.2, 0.3], [0.0, 0.3, 0.2, 0.1]])
+    assert differences.smallest_removal(tie) == ([0, 3], 1)
+
+
+@pytest.mark.parametrize("games", [1, 4])
+def test_few_games_won_by_one_system_separate_nothing(games):
+    won = pd.DataFrame({"model_a": "x", "model_b": "y", "winner": ["model_a"] * games})
+    assert leaderboard(won).rows["high"].tolist() == [2, 2]
+    counts = pd.DataFrame({"system": ["x", "y"], "wins": [games, 50], "losses": [0, 50]})
+    assert leaderboard(counts).rows["high"].tolist() == [2, 2]
+
+
 def test_cards_are_compared_by_query(tmp_path):
     written(tmp_path, "best", VALUES + 0.5)
     written(tmp_path, "other", VALUES + 0.2)

@@ -101,6 +101,8 @@ def test_parts_of_the_sets_change_nothing(monkeypatch):
 def test_rankers_of_single_documents_are_refused():
     with pytest.raises(ParameterError, match="ranker of sets"):
         combine([FeatureRanker(1)], SubsetOptions(3))
+    with pytest.raises(ParameterError, match="a ranker of sets"):
+        combine([SubsetRanker(AgainstTheMean(), SubsetOptions(2))], SubsetOptions(3))
 
 
 def test_drawn_sets_are_parts_of_their_lists_with_ranks_of_their_own():

@@ -115,7 +115,7 @@ def measure_table(
     for system in systems:
         if system not in found:
             raise UnknownNameError(f"column of {place}", system, tuple(found))
-    chosen = list(systems) or [
+    chosen = [*dict.fromkeys(systems)] or [
         name for name in found if name not in {*named.values(), *NAMES["document"]}
     ]
     if not chosen:
@@ -168,7 +168,7 @@ def value_batches(  # noqa: PLR0913, PLR0917 (what is asked of the guarded proce
     import pandas as pd  # noqa: PLC0415 (only the guarded process reads)
 
     parsed = [Measure.parse(text) for text in measures]
-    reading = Reading([query, label, *systems], (), rows)
+    reading = Reading([query, label, *systems], (query,), rows)
     rest, done = None, 0
     for frame, _ in tables.frames(Path(path), place, reading):
         whole = frame if rest is None else pd.concat([rest, frame], ignore_index=True)

@@ -105,12 +105,15 @@ EXACT = 0.999
 
 
 def headline(result: StudyResult, view: View) -> Headline:
-    """Certified share of the first certified ranker under the fewest added documents."""
+    """Certified share of the best requested ranker under the fewest added documents."""
     rows = _chosen(table(result), view)
     subsets = {label for label, _ in result.recipe["subsets"]}
     best = rows[rows["ranker"].isin(subsets)]
+    best = best if len(best) else rows[rows["ranker"].isin(result.recipe["asked"])]
     best = best if len(best) else rows
     row = best.sort_values(["inject", "certified"], ascending=[True, False]).iloc[0]
+    if not row["n"]:
+        return Headline(f"No list is longer than {row['K']} documents: every document stays.")
     name = RankerName.of(str(row["ranker"])).display
     if np.isnan(row["certified"]):
         pushed = f"The attack pushed {percent(row['attacked'])} of the top {row['k']}"

@@ -65,6 +65,17 @@ def test_values_are_those_of_the_whole_table(rows, tmp_path, monkeypatch, at_onc
     np.testing.assert_array_equal(found.values, expected(rows))
 
 
+@pytest.mark.parametrize("at_once", [2, 1 << 20])
+def test_queries_of_csv_are_texts(tmp_path, monkeypatch, at_once):
+    """No id is a number: 007 is not 7, and a later id may be a word."""
+    monkeypatch.setattr(judged_table, "ROWS", at_once)
+    lines = ["007,1,.5", "7,0,.2", "7,1,.1", "7,0,.3", "u7,1,.1"]
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join(["query,label,ours", *lines]))
+    found = measure_table(path, [Measure.parse("RR")])
+    np.testing.assert_allclose(found.values, [[[1, 1 / 3, 1]]])
+
+
 def test_names_of_queries_may_be_texts_and_columns_are_chosen(rows, tmp_path):
     named = rows.assign(qid=[f"topic {query}" for query in rows["qid"]], title="a text")
     path = written(named.rename(columns={"qid": "session", "grade": "clicked"}), tmp_path)
