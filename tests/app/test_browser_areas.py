@@ -107,7 +107,7 @@ def test_forms_of_two_tabs_do_not_mix(visitor):
         ("worst-case?data=sample", "Worst case", "DLCM loses"),
         ("outside", "Your ranker", "How robust is your own ranker?"),
         ("nosuch", "Search", "There is no page at /nosuch."),
-        ("worst case", "Search", "the worst permutation found"),
+        ("worst case", "Search", "the worst order found"),
     ],
 )
 def test_old_and_unknown_addresses_open_a_page(visitor, address, title, seen):

@@ -327,7 +327,9 @@ class Examination:
                 if options.is_exact or len(scores) <= options.size
                 else Bounds.of_sample(scores, options.size, self.plan.rounds)
             )
-            return float(np.mean([bounds.is_certified(d, added, self.plan.K) for d in top]))
+            return float(
+                np.mean([bounds.is_certified(d, added, self.plan.K) for d in top.tolist()])
+            )
         if not is_alone(self.ranker):
             return np.nan
         # The order of the others does not change: the added documents only take places
@@ -353,9 +355,9 @@ def _staying(changed: AllSets, top: TopPlaces, kept: int) -> tuple[float, float]
     without, twice = changed.without(), changed.duplicated()
     # The copy has the score of its original
     twice = np.column_stack([twice, np.diag(twice)])
-    every = range(len(without))
-    removed = [all(stays(without[one], d, kept) for one in every if one != d) for d in top]
-    doubled = [all(stays(twice[one], d, kept) for one in every) for d in top]
+    every, places = range(len(without)), top.tolist()
+    removed = [all(stays(without[one], d, kept) for one in every if one != d) for d in places]
+    doubled = [all(stays(twice[one], d, kept) for one in every) for d in places]
     return float(np.mean(removed)), float(np.mean(doubled))
 
 
