@@ -2,7 +2,7 @@
 
 A row is a document: columns for the query, the label, and one score a system. The rows of a query
 stand together. The process that reads the file also measures it, some queries at a time, so that
-only values per query leave it: memory does not grow with the rows of a query.
+only values per query leave it: memory grows with the queries, not with their documents.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
