@@ -44,19 +44,26 @@ def uploader(
     _spool(draft_name, part, new_files(f"{draft_name} {part}", label, choice, hint=hint), choice)
     with st.container(gap="xxsmall"):
         for file in files_of_parts(draft_name, part):
-            _chosen(draft_name, file)
+            chosen_file(draft_name, file)
 
 
-def drop_zone(draft_name: str, label: str, part_of: Callable[[str], str]) -> None:
+def drop_zone(
+    draft_name: str, label: str, part_of: Callable[[UploadedFile], str], single: str = "",
+    hint: str | None = None,
+) -> None:  # fmt: skip
     """Draw one uploader for all parts of a draft; the page draws the chosen files.
 
     Args:
         draft_name: name of the draft in this session.
         label: label of the uploader.
-        part_of: function from a file name to its part.
+        part_of: function from a file to its part.
+        single: part of one file: a new one replaces it.
+        hint: a sentence of help.
     """
-    for file in new_files(f"{draft_name} files", label):
-        _spool(draft_name, part_of(file.name), [file], "all")
+    for file in new_files(f"{draft_name} files", label, hint=hint):
+        part = part_of(file)
+        file.seek(0)
+        _spool(draft_name, part, [file], "last" if part == single else "all")
 
 
 def new_files(
@@ -139,9 +146,10 @@ def forget_file(file: UploadedFile) -> None:
         context.uploaded_file_mgr.remove_file(context.session_id, file.file_id)
 
 
-def _chosen(draft_name: str, file: DraftFile) -> None:
+def chosen_file(draft_name: str, file: DraftFile, kind: str = "") -> None:
+    """Draw one file of a draft, its kind in words, and a button that removes it."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f":material/description: {escaped(file.name)} ({in_words(file.bytes)})")
+        st.markdown(f":material/description: {escaped(file.name)} ({kind}{in_words(file.bytes)})")
         st.button(
             "Remove", key=f"{draft_name} remove {file.part} {file.name}", on_click=remove,
             args=(draft_name, file), type="tertiary", icon=":material/close:",

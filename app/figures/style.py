@@ -55,8 +55,8 @@ KNOWN = {
     "frank": (3, "dashdot", "hourglass"),
     "mlp": (10, "dashdot", "bowtie"),
     "frank-additive": (5, "dashdot", "star-triangle-up"),
-    "pair-net": (6, "dashdot", "arrow-up"),
-    "pair-trees": (8, "dashdot", "arrow-down"),
+    "pair-net": (6, "dashdot", "triangle-ne"),
+    "pair-trees": (8, "dashdot", "triangle-sw"),
 }
 """Palette index, dash and mark of rankers. The paper's Table 2 and DLCM's other losses have unique
 colours; other rankers share a colour but differ in dash and mark."""
@@ -126,8 +126,12 @@ def stroke(ranker: str) -> Stroke:
     name = named.display if named.head in {*CONFIGS, *FILES} else name
     digest = hashlib.sha256(name.encode()).digest()  # hash() differs between processes
     shape = FURTHER[digest[1] % len(FURTHER)]
-    grey = named.feature is not None  # a reference, not in a colour of the paper's rankers
-    return Stroke(REFERENCE if grey else PALETTE[digest[0] % len(PALETTE)], DASHES[-1], shape)
+    color = PALETTE[digest[0] % len(PALETTE)]
+    if named.feature is not None:  # a reference, not in a colour of the paper's rankers
+        color = REFERENCE
+    elif len(named.parts) == 1:  # one ranker, called in another way
+        color = stroke(str(named.parts[0])).color
+    return Stroke(color, DASHES[-1], shape)
 
 
 def shapes(rankers: Sequence[str]) -> dict[str, str]:

@@ -18,9 +18,9 @@ from shuffleproof.app.figures.style import stroke
 from shuffleproof.app.study import parts
 from shuffleproof.app.study.shown_list import ShownList
 from shuffleproof.core.answers.document_changes import UNCHANGED
-from shuffleproof.core.answers.one_list import Answer, moves, verdicts
+from shuffleproof.core.answers.one_list import Answer, fell_most, moves, verdicts
 from shuffleproof.core.answers.shown_order import ShownOrder
-from shuffleproof.core.answers.trained_rankers import contrast, list_recipes
+from shuffleproof.core.answers.trained_rankers import TrainedRanker, contrast, list_recipes
 from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.errors import ParameterError
 from shuffleproof.core.rankers.name import RankerName
@@ -158,9 +158,9 @@ def demonstration() -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="cards_verdict"):
         shown = str(_order())
         st.button("Shuffle", type="primary", icon=":material/shuffle:", on_click=_shuffle)
-        st.button("Reverse", on_click=lambda: _show(_order().turned()))
+        st.button("Worst order", on_click=_show_worst)
         st.button("Reset", on_click=lambda: _show(ShownOrder()), disabled=shown == "initial")
-        verdict = st.container()
+        verdict = st.container(gap="xxsmall")
     with st.container(key="cards_place"):
         legend = _moving(shown, verdict)
     st.caption(legend)
@@ -169,17 +169,14 @@ def demonstration() -> None:
 def _moving(shown: str, verdict: DeltaGenerator) -> str:
     """Draw the cards and, in its place, their headline; return a legend."""
     with st.spinner("Opening the sample's rankers …", show_time=True):
-        sample = scoring.describe(SAMPLE)
-        pair = contrast(scoring.rankers_of(sample))
-    if len(pair) < 2:
+        query_list, pair = _of_sample()
+    if query_list is None:
         parts.not_yet(
             "The sample's rankers are not here yet.",
             "One command trains them, in about a minute:",
             "shuffleproof demo",
         )
         return ""
-    recipe = list_recipes(pair)[0]
-    query_list = scoring.List(SAMPLE, sample.test, recipe, sample.example_query)
     documents = scoring.documents(query_list, (shown,))
     order = ShownOrder.parse(shown).arranged(documents)
     start = ShownOrder().arranged(documents)
@@ -189,10 +186,11 @@ def _moving(shown: str, verdict: DeltaGenerator) -> str:
     place = f"Query {query_list.query} of the sample"
     with verdict:
         if shown == "initial":
-            st.markdown(f"**{place}. Press Shuffle: whose ranking changes?**")
+            st.markdown("**Press Shuffle: whose ranking changes?**")
         else:
-            found = headline(answers_and_moves)
-            parts.headline(replace(found, text=f"{place}: {found.text}"))
+            parts.headline(headline(answers_and_moves))
+        fallen = (fell_most(moves) for _, moves in answers_and_moves)
+        parts.note(" ".join([f"{place}.", *filter(None, fallen)]))
     attended = scoring.attended(query_list, pair, shown, UNCHANGED)
     drawn = facts(listed, answers_and_moves, attended, SAMPLE)
     draw(drawn, "cards", lambda places: _show(ShownOrder.by_hand(places)), _shuffle)
@@ -202,13 +200,22 @@ def _moving(shown: str, verdict: DeltaGenerator) -> str:
     )
 
 
+def _of_sample() -> tuple[scoring.List | None, list[TrainedRanker]]:
+    """The example's list and its two rankers; no list if they are not trained."""
+    sample = scoring.describe(SAMPLE)
+    pair = contrast(scoring.rankers_of(sample))
+    if len(pair) < 2:
+        return None, []
+    return scoring.List(SAMPLE, sample.test, list_recipes(pair)[0], sample.example_query), pair
+
+
 def _order() -> ShownOrder:
-    """Order in the address: initial, shuffled, or made by hand."""
+    """Order in the address: initial, shuffled, the worst one found, or made by hand."""
     try:
         wanted = ShownOrder.parse(next(iter(address.says("order")), "initial"))
     except ParameterError:
         wanted = ShownOrder()
-    order = wanted if wanted.kind in {"initial", "shuffled", "by-hand"} else ShownOrder()
+    order = wanted if wanted.kind in {"initial", "shuffled", "worst", "by-hand"} else ShownOrder()
     address.pin("order", str(order))
     return order
 
@@ -217,6 +224,14 @@ def _shuffle() -> None:
     before = _order()
     seed = before.argument if before.kind == "shuffled" else 0
     _show(ShownOrder("shuffled", seed + 1))
+
+
+def _show_worst() -> None:
+    """Show the input order that was found to cost the first ranker most; a callback."""
+    query_list, pair = _of_sample()
+    if query_list is not None:
+        worst = ShownOrder.by_hand(scoring.worst_order(query_list, pair[0].key))
+        _show(replace(worst, kind="worst"))
 
 
 def _show(order: ShownOrder) -> None:

@@ -6,13 +6,14 @@ from typing import Any
 
 import streamlit as st
 
-from shuffleproof.app import pictures, services, state
+from shuffleproof.app import pictures, proposals, services, state, training
 from shuffleproof.app.figures.text import alt_text
 from shuffleproof.app.jobs import act, job_progress, submit, table
 from shuffleproof.app.plain import escaped_sentence, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
+from shuffleproof.core.rankers.name import display_names
 from shuffleproof.core.store.keys import ArtefactKey
 from shuffleproof.core.studies.engine import RunningStudy, running_studies
 from shuffleproof.core.studies.registry import study_kind
@@ -95,6 +96,20 @@ def offer(panel: Panel, label: str, help_: str, parameters: dict[str, Any]) -> N
         with parts.errors_shown():
             submit(panel.kind, parameters)
             st.rerun()
+
+
+def contrasting_in_words() -> str:
+    """Names of the rankers that `train_contrasting` trains."""
+    return " and ".join(display_names(proposals.CONTRASTING).values())
+
+
+def train_contrasting(data: str) -> None:
+    """Submit trainings of a ranker that reads the input order and of one that does not."""
+    preset, lists = proposals.for_training()
+    of_lists = training.list_options(data, lists) or None
+    for ranker in proposals.CONTRASTING:
+        given = {"ranker": f"{ranker}@{preset}", "changes": None, "lists": of_lists}
+        submit("train", {"data": data, **given})
 
 
 def hand_in(panel: Panel, parameters: dict[str, Any]) -> None:

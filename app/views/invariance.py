@@ -146,14 +146,10 @@ def _nothing_trained(data: str) -> None:
         if job_panel.progress(TRAININGS, (data,)):
             return
         parts.not_yet(f"No ranker of whole lists is trained on {data} yet.")
-        if st.button(f"Train {' and '.join(display_names(proposals.CONTRASTING).values())}",
-                     type="primary", icon=":material/model_training:"):  # fmt: skip
-            preset, lists = proposals.for_training()
-            of_lists = training.list_options(data, lists) or None
-            for ranker in proposals.CONTRASTING:
-                given = {"ranker": f"{ranker}@{preset}", "changes": None, "lists": of_lists}
-                jobs.submit("train", {"data": data, **given})
-            st.rerun()
+        st.button(
+            f"Train {job_panel.contrasting_in_words()}", type="primary",
+            icon=":material/model_training:", on_click=job_panel.train_contrasting, args=(data,),
+        )  # fmt: skip
         parts.note("Less than a minute each for a small set on two cores; preset: small.")
         parts.link("train", "Other rankers and settings", "tune")
 

@@ -13,10 +13,7 @@ from shuffleproof.app.study.picture import chart
 from shuffleproof.core.data.catalogue import SAMPLE
 
 QUESTION = "What happens to my ranker when its input changes?"
-WHAT = (
-    "Shuffleproof shuffles, truncates and corrupts the lists your ranker sees, and reports how "
-    "much NDCG that costs, query by query. Every number comes from re-running the model."
-)
+WHAT = "Shuffle, cut or corrupt the lists that a ranker sees, and see how much NDCG it loses."
 QUESTIONS = {
     "initial-ranking": "A worse initial ranking?",
     "set-size": "Longer lists?",

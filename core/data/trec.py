@@ -23,7 +23,7 @@ from jaxtyping import Float32, Float64
 
 from shuffleproof.core.data import ragged
 from shuffleproof.core.data.dataset import RankingDataset
-from shuffleproof.core.data.letor.stream import Limits, text_lines
+from shuffleproof.core.data.letor.stream import Limits, Source, text_lines
 from shuffleproof.core.data.letor.write import whole_file
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import DataError, LetorError, quoted
@@ -209,6 +209,24 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
         if grades.setdefault(topic, {}).setdefault(document, grade) != grade:
             raise file.error(TWICE, "Keep one of the lines.")
     return grades
+
+
+def form_of(source: Source, name: str) -> str:
+    """RUN_FORM or QRELS_FORM, by a file's first line; empty for others and unreadable files.
+
+    >>> import io
+    >>> form_of(io.BytesIO(b"q1 0 d1 2"), "a"), form_of(io.BytesIO(b"2 qid:1 1:0.5"), "b")
+    ('topic 0 document grade', '')
+    """
+    try:
+        _, text = next(text_lines(source, name, Limits(), QRELS_FORM))
+    except DataError:
+        return ""
+    words = text.split()
+    if words == BEIR_HEADER or (len(words) == 4 and NUMBER.fullmatch(words[3])):
+        return QRELS_FORM
+    is_run = len(words) >= 6 and words[1].upper() == "Q0" and NUMBER.fullmatch(words[4])
+    return RUN_FORM if is_run else ""
 
 
 def document_names(dataset: RankingDataset) -> list[str]:

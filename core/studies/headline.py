@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from shuffleproof.core.perturb.names import with_display_names
-from shuffleproof.core.perturb.registry import entry_of
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.paired_differences import mean_differences
 from shuffleproof.core.studies.sections import Headline
-from shuffleproof.core.words import number, percent
+from shuffleproof.core.words import counted, number, percent
 
 Queries = Float[np.ndarray, " queries"]
 
@@ -68,12 +66,6 @@ class Loss:
 
 Point = tuple[str, str]
 """Label of a ranker, and its perturbation in words."""
-
-
-def level_in_words(family: str, level: float) -> str:
-    """Level of a family, worded as the end of a sentence."""
-    words = f"{level:g} {family}" if entry_of(family).whole else f"{family} at {level:g}"
-    return f"under {with_display_names(words)}"
 
 
 def losses(
@@ -139,6 +131,9 @@ def headline(losses: Sequence[Loss]) -> Headline:
     'DLCM loses 13.7 % by 20; GSF loses least: 0.4 %.'
     >>> headline([Loss("dlcm", "by 20", 0.137, FAILS), Loss("gsf", "by 5", 0.1, FAILS)]).text
     'DLCM loses 13.7 % by 20; GSF at worst 10.0 %.'
+    >>> still = [Loss("dlcm", "by 20", 0.2, FAILS), Loss("gsf", "", 0, ""), Loss("mart", "", 0, "")]
+    >>> headline(still).text
+    'DLCM loses 20.0 % by 20; MART and 1 other lose nothing.'
     >>> headline([Loss("dlcm", "by 20", 0.0071, FAILS), Loss("gsf", "by 20", 0.0069, FAILS)]).text
     'DLCM loses 0.7 % by 20; GSF loses as much.'
     """
@@ -153,7 +148,9 @@ def headline(losses: Sequence[Loss]) -> Headline:
     chance = ", not significant" if first.tier == INCONCLUSIVE else ""
     text = f"{_name(first)} {_loses(first.share)} {first.how}{_interval(first)}{chance}"
     if last is not first:
-        text += f"; {_name(last)} {_lowest_loss(last, first)}"
+        still = sum(loss.share == 0 for loss in each)
+        others = f" and {counted(still - 1, 'other')} lose nothing" if still > 1 else ""
+        text += f"; {_name(last)}{others or ' ' + _lowest_loss(last, first)}"
     return Headline(f"{text}.", first.tier, TIERS[first.tier])
 
 

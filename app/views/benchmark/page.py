@@ -128,8 +128,8 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     with top.controls:
         labels = benchmarks.labels(str(artefact.key))
         missing = state.missing_option("baseline", labels)
-        usual = INITIAL if INITIAL in labels else labels[0]
-        baseline = choice.baseline(labels, usual)
+        usual = _best(str(artefact.key), sections.main_measure(artefact.recipe["measures"]))
+        baseline = choice.baseline(labels, usual or labels[0])
         test = st.selectbox(
             "Test", list(TESTS), key="test", bind="query-params",
             help="; ".join(f"{name}: {words}" for name, words in TESTS.items()),
@@ -158,6 +158,18 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         artefact, picture, lambda: table_files(chosen, shown_as(chosen)), str(measure), title
     )
     parts.exports_row(replace(shared, more=() if chosen.of_runs else (runs,)), "take")
+
+
+def _best(key: str, measure: str) -> str:
+    """Ranker with the highest mean in a benchmark, without the references; empty if there is none.
+
+    Differences from it show at once which rankers tie with it.
+    """
+    means = compute(key, table.means, (measure,)).set_index("ranker")["mean"]
+    ranked = means[[label for label in means.index if label not in REFERENCES]]
+    if not len(ranked):
+        return ""
+    return str(ranked.idxmax()) if ranked.notna().any() else str(ranked.index[0])
 
 
 def _measures(artefact: Artefact) -> tuple[Measure, tuple[str, ...]]:
@@ -204,7 +216,9 @@ def _picture(chosen: BenchmarkView, place: Any) -> Any:
         )
     else:
         chart(differences, CHART, CLICK, place=place)
-        place.caption("Filled: significant (p ≤ .05, Holm). Click for per-query results.")
+        place.caption(
+            "Filled: significant (p ≤ .05, Holm); hollow: a tie. Click for per-query results."
+        )
     return differences
 
 
@@ -276,11 +290,9 @@ def _by_query(chosen: BenchmarkView) -> None:
 
 def _two(chosen: BenchmarkView) -> Pair | None:
     """Draw the choices of a ranker (a click on the picture sets it) and of its baseline."""
-    means = compute(chosen.key, table.means, (str(chosen.measure),)).set_index("ranker")["mean"]
-    ranked = means[[label for label in chosen.labels if label not in REFERENCES]]
-    if not len(ranked):
+    best = _best(chosen.key, str(chosen.measure))
+    if not best:
         return None
-    best = str(ranked.idxmax()) if ranked.notna().any() else str(ranked.index[0])
     left, right = st.columns(2)
     ranker = choice.ranker(
         "Ranker", chosen.labels, "ranker", best, left,

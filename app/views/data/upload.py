@@ -4,11 +4,12 @@ import itertools
 
 import streamlit as st
 
-from shuffleproof.app import address, jobs, received_files, services, state, uploads
+from shuffleproof.app import address, jobs, received_files, services, state, tabs, uploads
 from shuffleproof.app.data_sets import WORDS
 from shuffleproof.app.plain import escaped, refusal
-from shuffleproof.app.study import parts
+from shuffleproof.app.study import job_panel, parts
 from shuffleproof.app.uploads import FOLDER, PARTS, UNSORTED, Draft, DraftFile, ReadingOptions
+from shuffleproof.core.data import trec
 from shuffleproof.core.data.layout import part_of
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.execution.jobs import Job
@@ -21,10 +22,10 @@ POLICIES = {
     "largest": "become the feature's largest value in training",
     "missing": "stay missing: NaN for models that read it, 0 for all else",
 }
+SHORT = "LETOR text or a table (CSV, JSON lines, Parquet, Arrow); .gz, .bz2, .xz and .zip too."
 WHAT = (
-    "LETOR text (`label qid:1 1:0.5 2:0.25 … # comment`), plain or as .gz, .bz2, .xz or .zip; or "
-    "a table (CSV, JSON lines, Parquet, Arrow/Feather) with columns `query`, `label` and features, "
-    "perhaps `part` (train, valid or test). "
+    "LETOR text: `label qid:1 1:0.5 2:0.25 … # comment`. Tables: columns `query`, `label` and "
+    "features, perhaps `part` (train, valid or test). "
     "Several files of a part are read one after the other. Rows without `qid` need a file of group "
     "sizes beside them, named like the data file with `.query` or `.group` added."
 )
@@ -34,13 +35,20 @@ IMPORT = "import"
 
 
 def section() -> None:
-    """Draw the form and the work under way."""
-    _work()
-    st.markdown(WHAT)
+    """Draw the form and, below it, the work under way."""
+    form, work = st.container(), st.container()
+    with work:
+        _work()  # before the form, which an ended import empties
+    with form:
+        _form()
     st.caption(
         f"Up to {received_files.limit()} MB a file here; "
         "`shuffleproof ingest` reads files of any size."
     )
+
+
+def _form() -> None:
+    st.markdown(SHORT, help=WHAT)
     way = st.segmented_control(
         "Source", list(WAYS), default="Files", required=True,
         key="upload way", persist_state="session",
@@ -99,14 +107,9 @@ def _choose(how: tuple[str, ...]) -> bool:
         label = (
             "Training, validation (a fifth of training if none) and test; one file alone is split"
         )
-        received_files.drop_zone(DRAFT, label, lambda name: part_of(name) or UNSORTED)
+        received_files.drop_zone(DRAFT, label, lambda file: part_of(file.name) or UNSORTED)
         for file in received_files.files_of_parts(DRAFT, *PARTS, UNSORTED):
             faulty |= _sorted_file(file)
-        held = received_files.draft(DRAFT)
-        if held and held.only_file and not held.names_parts():
-            st.info(
-                "One file: it is split by query, as below. To use your own parts, add their files."
-            )
     else:
         label = "A folder with train, vali and test files, or with Fold1 … FoldK"
         received_files.uploader(DRAFT, FOLDER, label, "directory")
@@ -123,7 +126,7 @@ def _sorted_file(file: DraftFile) -> bool:
     words, part, out = st.columns([4, 2, 1], vertical_alignment="center")
     words.markdown(f":material/description: {name} ({received_files.in_words(file.bytes)})")
     held = received_files.draft(DRAFT)
-    if not (held and held.names_parts()):
+    if not (held and held.only_file):
         part.selectbox(
             f"Part of {name}", PARTS, key=f"part of {key}", format_func=WORDS.__getitem__,
             index=PARTS.index(file.part) if file.part in PARTS else None,
@@ -137,6 +140,8 @@ def _sorted_file(file: DraftFile) -> bool:
     missing = st.session_state.get("upload missing") or "error"
     columns = st.session_state.get("upload columns") or ""
     fault = held.fault(file, missing, columns) if held else ""
+    if fault and held and trec.form_of(held.path(file), file.name):
+        parts.link("your-ranker", "This reads as a TREC run or judgments: compare runs here")
     if fault:
         parts.long_error(fault)
     return bool(fault)
@@ -157,7 +162,7 @@ def _moved(file: DraftFile) -> None:
 
 def _reading(*, split: bool) -> ReadingOptions:
     title = "Missing values, columns and split" if split else "Missing values and columns"
-    with st.expander(title, expanded=split):
+    with st.expander(title):
         missing = st.selectbox(
             "NULL and NaN cells", list(POLICIES), format_func=POLICIES.__getitem__,
             key="upload missing", persist_state="session",
@@ -233,16 +238,19 @@ def _result(job: Job) -> None:
         names = [name for name, key in named if f"{key.kind}-{key.digest}" in keys]
         given = str(job.parameters["name"])
         of_import = [each for each in names if each == given or each.startswith(f"{given}-fold")]
-        with st.container(border=True):
+        with st.container(border=True, horizontal=True, vertical_alignment="center"):
             st.markdown(f":material/check_circle: **{name}** is imported and checked.")
+            for each in of_import[:1]:
+                st.button(
+                    f"Train {job_panel.contrasting_in_words()} and shuffle its lists",
+                    key=f"shuffle {job.id}", on_click=_train_and_shuffle, args=(each,),
+                    icon=":material/shuffle:", type="primary",
+                )  # fmt: skip
             for each in (of_import or names)[:10]:
                 st.button(
                     f"Open {escaped(each)}", key=f"open {job.id} {each}", on_click=_open,
-                    args=(each,), type="primary",
+                    args=(each,),
                 )  # fmt: skip
-            for each in of_import[:1]:
-                use = {state.USE: each}
-                parts.link("invariance", f"Shuffle lists of {escaped(each)}", "shuffle", use)
         return
     words, out = st.columns([5, 1], vertical_alignment="center")
     with words:
@@ -258,6 +266,12 @@ def _dismiss(job: Job) -> None:
     address.pin(IMPORT)
     uploads.discard(services.store(), job)
     jobs.act("forget", job.id)
+
+
+def _train_and_shuffle(name: str) -> None:
+    """Train two contrasting rankers and open the lists of this data set; a callback."""
+    job_panel.train_contrasting(name)
+    tabs.go("invariance", {state.USE: name})
 
 
 def _open(name: str) -> None:

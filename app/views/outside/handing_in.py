@@ -8,6 +8,7 @@ from shuffleproof.app import jobs, received_files, services
 from shuffleproof.app.plain import escaped, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.app.uploads import Draft
+from shuffleproof.core.data import trec
 from shuffleproof.core.errors import ShuffleproofError, UsageError
 from shuffleproof.core.execution.jobs import Job
 from shuffleproof.core.job_kinds import QRELS, RUNS
@@ -18,19 +19,21 @@ KEPT = "Your files are still here: remove or replace the file named above."
 
 
 def judged_files(draft_name: str, label: str, what: str, hint: str) -> str:
-    """Draw uploaders of judgments and of other files; return what is lacking, in words."""
-    left, right = st.columns(2, gap="medium")
-    with left:
-        received_files.uploader(
-            draft_name, QRELS, "Judgments (one file)", "last",
-            "Lines of: topic 0 document grade. Plain or .gz.",
-        )  # fmt: skip
-    with right:
-        received_files.uploader(draft_name, RUNS, label, "all", hint)
+    """Draw an uploader of judgments and other files; return what is lacking, in words."""
+    received_files.drop_zone(
+        draft_name, label,
+        lambda file: QRELS if trec.form_of(file, file.name) == trec.QRELS_FORM else RUNS, QRELS,
+        f"Judgments have lines of: topic 0 document grade. {hint}",
+    )  # fmt: skip
     received_files.errors(draft_name)
-    if not received_files.files_of_parts(draft_name, QRELS):
-        return "Choose the judgments."
-    return "" if received_files.files_of_parts(draft_name, RUNS) else f"Choose the {what}."
+    files = {part: received_files.files_of_parts(draft_name, part) for part in (QRELS, RUNS)}
+    with st.container(gap="xxsmall"):
+        for file in files[QRELS]:
+            received_files.chosen_file(draft_name, file, "judgments, ")
+        for file in files[RUNS]:
+            received_files.chosen_file(draft_name, file)
+    needed = [words for part, words in ((QRELS, "judgments"), (RUNS, what)) if not files[part]]
+    return f"Choose the {' and the '.join(needed)}." if needed else ""
 
 
 def button(label: str, key: str, lacking: str, session_key: str, job: Callable[[], Job]) -> None:
@@ -46,7 +49,7 @@ def button(label: str, key: str, lacking: str, session_key: str, job: Callable[[
     pressed = st.button(
         label, type="primary", disabled=bool(lacking), help=lacking or None, key=key
     )
-    if lacking:
+    if lacking and jobs.remembered_job(session_key) is None:
         st.caption(lacking)
     if not pressed:
         return

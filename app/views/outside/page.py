@@ -12,7 +12,7 @@ from shuffleproof.app import (
     study_access,
 )
 from shuffleproof.app.plain import escaped, refusal
-from shuffleproof.app.study import parts
+from shuffleproof.app.study import parts, sample_result
 from shuffleproof.app.study.choice import CHOOSABLE, conventions
 from shuffleproof.app.uploads import Draft
 from shuffleproof.app.views.outside import handing_in, rerankers
@@ -60,13 +60,9 @@ OFFERED = (
 def _runs() -> None:
     """Draw the uploaders and the running job."""
     handing_in.forget_read(RUNS_JOB, RUNS_DRAFT)
-    st.markdown(
-        "Upload the judgments (qrels), then any number of runs over the same topics. They are "
-        "measured and compared like trained rankers."
-    )
     lacking = handing_in.judged_files(
-        RUNS_DRAFT, "Runs (one file each)", "runs",
-        "Lines of: topic Q0 document rank score tag. Plain or .gz. Documents are sorted by score. "
+        RUNS_DRAFT, "Judgments (qrels) and any number of runs: all files at once", "runs",
+        "Runs: topic Q0 document rank score tag. Plain or .gz. Documents are sorted by score. "
         "A run is named by its tag, or by its file if tags repeat.",
     )  # fmt: skip
     measures = _measures()
@@ -115,7 +111,8 @@ def _compared(job: Job) -> None:
     if artefact is None:
         st.info("That comparison is not stored any more.")
         return
-    st.success(escaped(f"Compared: {_description(artefact)}."))
+    parts.headline(study_access.compute(str(artefact.key), sample_result.headline))
+    parts.note(f"Compared: {_description(artefact)}.")
     warnings = outside_runs.warnings(artefact.facts)
     if warnings:
         st.warning(escaped(" ".join(warnings)))

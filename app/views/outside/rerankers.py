@@ -33,10 +33,12 @@ QUERIES = 10
 def answers() -> None:
     """Draw the uploaders of recorded answers, their groups, and the job."""
     st.markdown(
-        "Upload the judgments and the answers. Two runs are enough: a first stage "
-        "(`bm25.txt`) and what the reranker made of it (`bm25.my-reranker.depth100.txt`)."
+        "Two runs are enough: a first stage (`bm25.txt`) and what the reranker made of it "
+        "(`bm25.my-reranker.depth100.txt`)."
     )
-    lacking = handing_in.judged_files(DRAFT, "First stages and answers", "answers", HINT)
+    lacking = handing_in.judged_files(
+        DRAFT, "Judgments, first stages and answers: all files at once", "answers", HINT
+    )
     draft, groups = received_files.draft(DRAFT), _groups()
     name = str(st.text_input("Name of the answers", "answers", key="name of answers", max_chars=60))
 

@@ -36,14 +36,16 @@ from shuffleproof.core.studies.sections import (
 )
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Cell, Table
-from shuffleproof.core.words import counted, number
+from shuffleproof.core.words import counted, listed, number
 
 TOO_FEW = f"too few queries for a test (fewer than {LEAST_QUERIES})"
 USUAL, ENDS = "NDCG@10", ("ideal", "random")
+NAMED = 2
+"""Most tied rankers that the headline names."""
 
 
 def headline(result: StudyResult, view: View) -> Headline:
-    """Best ranker, its difference from the baseline, and the number of others that tie with it."""
+    """Best ranker, its difference from the baseline, and the others that tie with it."""
     measure = main_measure(tuple(view.measures) or result.measures)
     ranked = _ranked_means(result, measure)
     if ranked.isna().any():
@@ -52,7 +54,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     if ranked.empty:
         return Headline("No ranker has been measured yet.", INCONCLUSIVE)
     best = str(ranked.idxmax())
-    text = f"{RankerName.of(best).display} ranks first: {heads([measure])[0]} {ranked[best]:.3f}"
+    text = f"{RankerName.of(best).display} is best: {heads([measure])[0]} {ranked[best]:.3f}"
     differences = against_baseline(result, measure, best, view.test)
     for _, row in differences[differences["ranker"].isin((view.baselines or ())[:1])].iterrows():
         bounds = f"95 % CI {number(-row['high'])} to {number(-row['low'])}, n = {row['n']:,}"
@@ -62,17 +64,21 @@ def headline(result: StudyResult, view: View) -> Headline:
     others = differences[
         (differences["group"] != GROUPS[0]) & differences["ranker"].isin(ranked.index)
     ]
-    tied = int((~(others["p"] <= ALPHA)).sum())
     if not len(others):
         return Headline(f"{text}.")
     if others["p"].isna().all():
         return Headline(f"{text}; {TOO_FEW}.", INCONCLUSIVE)
     why = f"Ties by {view.test} (Holm, p > {ALPHA:g})."
-    if not tied:
-        return Headline(f"{text}; all others are significantly lower.", BEST, why)
-    words = f"{tied} of {counted(len(others), 'other')} {'is' if tied == 1 else 'are'}"
-    chip = f"{BEST} · tied with {tied}"
-    return Headline(f"{text}; {words} statistically tied with it.", BEST, why, chip)
+    is_lower = others["p"] <= ALPHA
+    gap = number(-others.loc[is_lower, "difference"].max())
+    if is_lower.all():
+        return Headline(f"{text}; all others are significantly lower, by {gap} or more.", BEST, why)
+    tied = [RankerName.of(label).display for label in others.loc[~is_lower, "ranker"]]
+    who = listed(tied) if len(tied) <= NAMED else f"{len(tied)} of {len(others)} others"
+    words = f"{who} {'is' if len(tied) == 1 else 'are'} statistically tied with it"
+    rest = f"; the rest is at least {gap} lower" if is_lower.any() else ""
+    chip = f"{BEST} · tied with {len(tied)}"
+    return Headline(f"{text}; {words}{rest}.", BEST, why, chip)
 
 
 def main_measure(measures: Sequence[str]) -> str:

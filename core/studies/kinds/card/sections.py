@@ -19,10 +19,11 @@ from shuffleproof.core.metrics.robustness import (
 )
 from shuffleproof.core.metrics.significance import resampled_means
 from shuffleproof.core.perturb.registry import entry_of
+from shuffleproof.core.perturb.wording import condition_in_words
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies import tables
-from shuffleproof.core.studies.headline import ROBUST, TIERS, Loss, level_in_words, losses
+from shuffleproof.core.studies.headline import ROBUST, TIERS, Loss, losses
 from shuffleproof.core.studies.headline import headline as of_losses
 from shuffleproof.core.studies.kinds.card.study import FLIPS, TIMED_LISTS, TIMINGS
 from shuffleproof.core.studies.noise import within_noise
@@ -77,7 +78,7 @@ def headline(result: StudyResult, view: View) -> Headline:
             continue
         points = _Points(result, family, measure)
         for label in view.compared_labels(points.curves):
-            point = (label, level_in_words(family, level))
+            point = (label, condition_in_words(family, level))
             values[point] = (points.values[label][0], points.values[label][-1])
             noisy += [point] if within_noise(result, label, family, level) else []
             certified += [label] if points.is_certified(label) else []

@@ -32,7 +32,7 @@ from shuffleproof.core.studies.sections import (
 )
 from shuffleproof.core.studies.table_text import records
 from shuffleproof.core.studies.tables import Table
-from shuffleproof.core.words import percent, signed
+from shuffleproof.core.words import listed, percent, signed
 
 ROWS = (
     tables.RANKER,
@@ -105,25 +105,38 @@ EXACT = 0.999
 
 
 def headline(result: StudyResult, view: View) -> Headline:
-    """Certified share of the best requested ranker under the fewest added documents."""
+    """Attack on the ranker that it harms most, and the largest certified share of any ranker.
+
+    Both are for the fewest added documents.
+    """
     rows = _chosen(table(result), view)
-    subsets = {label for label, _ in result.recipe["subsets"]}
-    best = rows[rows["ranker"].isin(subsets)]
-    best = best if len(best) else rows[rows["ranker"].isin(result.recipe["asked"])]
-    best = best if len(best) else rows
-    row = best.sort_values(["inject", "certified"], ascending=[True, False]).iloc[0]
-    if not row["n"]:
-        return Headline(f"No list is longer than {row['K']} documents: every document stays.")
-    name = RankerName.of(str(row["ranker"])).display
-    if np.isnan(row["certified"]):
-        pushed = f"The attack pushed {percent(row['attacked'])} of the top {row['k']}"
-        return Headline(f"No certificate for {name}. {pushed} out of the top {row['K']}.")
-    low, high = percent(row["low"]).removesuffix(" %"), percent(row["high"])
-    interval = f"95 % CI {low}–{high}, n = {row['n']}"
-    return Headline(
-        f"{name} keeps {percent(row['certified'])} of its top {row['k']} in the top {row['K']} "
-        f"({interval}) whatever {_added(row['inject'])} added."
-    )
+    rows = rows[rows["inject"] == rows["inject"].min()]
+    added, k, kept, n = (int(rows[name].max()) for name in ("inject", "k", "K", "n"))
+    if not n:
+        return Headline(f"No list is longer than {kept} documents: every document stays.")
+    named = rows.assign(ranker=[RankerName.of(label).display for label in rows["ranker"]])
+    certified, others = named.dropna(subset="certified"), named[named["certified"].isna()]
+    texts = []
+    if len(others):
+        worst = others.loc[others["attacked"].idxmax()]
+        documents = "One added document" if added == 1 else f"{added} added documents"
+        texts.append(
+            f"{documents} can push {percent(worst['attacked'])} of {worst['ranker']}'s top {k} "
+            f"out of the top {kept}"
+        )
+    if len(certified):
+        best = certified[certified["certified"] == certified["certified"].max()]
+        share, low, high = best[["certified", "low", "high"]].iloc[0]
+        interval = f" (95 % CI {100 * low:.0f}–{percent(high)}, n = {n})" if share < 1 else ""
+        keep = f"{listed([*best['ranker']])} provably {'keeps' if len(best) == 1 else 'keep'}"
+        whose = "its" if len(best) == 1 else "their"
+        texts.append(
+            f"{keep} {percent(share) if share < 1 else 'all'} of {whose} own{interval}"
+            if texts
+            else f"{keep} {percent(share)} of {whose} top {k} in the top {kept}{interval}, "
+            f"whatever {_added(added)} added"
+        )
+    return Headline(f"{'; '.join(texts)}.")
 
 
 def _added(count: int) -> str:

@@ -18,11 +18,12 @@ from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.metrics.significance import ALPHA, PairedTest, holm, paired_t
 from shuffleproof.core.perturb.registry import entry_of
+from shuffleproof.core.perturb.wording import condition_in_words
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.rankers.neural.recipes import rankings_of
 from shuffleproof.core.studies import tables
 from shuffleproof.core.studies.headline import headline as of_losses
-from shuffleproof.core.studies.headline import level_in_words, losses
+from shuffleproof.core.studies.headline import losses
 from shuffleproof.core.studies.noise import within_noise
 from shuffleproof.core.studies.paired_differences import (
     claim_text,
@@ -118,7 +119,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     """Largest and smallest loss of the rankers, at the last level of a family."""
     family = view.family or str(result.recipe["perturbations"][0][0])
     measure, levels = view.measure(result), _levels(result, family)
-    how = level_in_words(family, levels[-1])
+    how = condition_in_words(family, levels[-1])
     labels = view.compared_labels(result.rankers_at(family, levels[-1]))
     values = {
         (label, how): (

@@ -13,6 +13,7 @@ from shuffleproof.core.experiment.precomputed_scores import is_as_is
 from shuffleproof.core.metrics.measure import Measure
 from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.perturb.registry import attack_target, entry_of
+from shuffleproof.core.perturb.wording import condition_in_words
 from shuffleproof.core.rankers.name import INITIAL, with_display_names
 from shuffleproof.core.studies import headline as answers
 from shuffleproof.core.studies import tables
@@ -50,7 +51,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     apart, last = not same.all(), last[same]
     rows: list[Any] = list(last.itertuples())
     values = {
-        (row.ranker, _condition(row)): (
+        (row.ranker, condition_in_words(row.family, row.level)): (
             as_is(result, row.ranker, measure),
             result.per_query(row.ranker, row.family, row.level, measure),
         )
@@ -365,7 +366,7 @@ def query_in_words(cells: pd.DataFrame, query: str, measure: str) -> Headline:
     change = f"{number(worst['as_is'])} → {number(worst['value'])}"
     answer = (
         f"Query {query}: {worst['ranker']} loses most, {number(worst['loss'])} "
-        f"{measure} {_condition(worst)} ({change})"
+        f"{measure} {condition_in_words(worst['family'], worst['level'])} ({change})"
         f"{nothing if without_loss else ''}."
     )
     return Headline(answer, *tier)
@@ -388,7 +389,3 @@ def _of_same_documents(families: "pd.Series[str]") -> Bool[np.ndarray, " rows"]:
     """Mask of the rows of families that keep the set of documents; all rows if there are none."""
     same = np.array(["set" not in entry_of(str(name)).changes for name in families], bool)
     return same if same.any() else np.ones(len(same), bool)
-
-
-def _condition(point: Any) -> str:
-    return with_display_names(f"under {point.family} at {point.level:g}")

@@ -81,11 +81,12 @@ def headline(result: StudyResult, view: View) -> Headline:
         f"{RankerName.of(loss.ranker).display} {_changes(known_mean(change))}"
         for loss, change in zip(named, changes, strict=True)
     ]
-    texts[0] += f" {Measure.parse(measure).without_conventions} {named[0].how}"
+    texts[0] += f" {Measure.parse(measure).without_conventions}"
     best, (home, away) = _best(result, measure), ends[named[0].ranker]
     if {home, away} <= best.keys():
         texts.append(f"the best possible order {_changes(known_mean(best[away] - best[home]))}")
-    return Headline(f"{'; '.join(texts)}.", named[0].tier, TIERS[named[0].tier])
+    lists = f"Trained on {home} documents, tested on {away}"
+    return Headline(f"{lists}: {', '.join(texts)}.", named[0].tier, TIERS[named[0].tier])
 
 
 def _changes(change: float) -> str:

@@ -24,7 +24,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     """Largest and smallest loss of the rankers, in the worst orders of the largest budget."""
     recipe, measure = result.recipe, str(result.recipe["measure"])
     budget, method = max(recipe["budgets"]), recipe["search"]["method"]
-    how = f"in the worst {steps(budget, recipe['search']['unit'])} found"
+    how = f"in the worst order found with {steps(budget, recipe['search']['unit'])}"
     searched = result.rankers_at(method, budget)
     values = {
         (label, how): (
@@ -117,6 +117,6 @@ def steps(budget: int, unit: str) -> str:
     """Budget in words.
 
     >>> steps(1, "inversions"), steps(10, "exchanges")
-    ('1 inversion', '10 exchanges')
+    ('1 inverted pair', '10 swaps')
     """
-    return f"{budget} {unit if budget != 1 else unit.removesuffix('s')}"
+    return counted(budget, "inverted pair" if unit == "inversions" else "swap")
