@@ -165,7 +165,7 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
         query_list, chosen = _choices(data, rankers)
         shown = shown_list.controls(query_list, data)
     with notices:
-        state.instead("query", no_query, query_list.query)
+        state.instead("test query", no_query, query_list.query)
         state.instead(
             "ranker", no_ranker, *display_names(ranker.label for ranker in chosen).values()
         )

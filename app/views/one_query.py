@@ -84,7 +84,7 @@ def _query(key: str, notices: DeltaGenerator) -> tuple[str, str]:
     )  # fmt: skip
     captions.draw_query_text(query)
     with notices:
-        state.instead("query", missing, query)
+        state.instead("test query", missing, query)
     return query, usual
 
 

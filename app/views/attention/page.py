@@ -110,7 +110,7 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
         change = _change()
         seen = overview(query_list, ranker.key, str(change))
     with notices:
-        state.instead("query", no_query, query_list.query)
+        state.instead("test query", no_query, query_list.query)
         state.instead("ranker", no_ranker, display_names(labels)[ranker.label])
     numbers, pictures = heads(query_list, ranker.key)
     wanted = _last_map(seen)

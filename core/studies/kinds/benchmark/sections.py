@@ -72,7 +72,12 @@ def headline(result: StudyResult, view: View) -> Headline:
     is_lower = others["p"] <= ALPHA
     gap = number(-others.loc[is_lower, "difference"].max())
     if is_lower.all():
-        return Headline(f"{text}; all others are significantly lower, by {gap} or more.", BEST, why)
+        rest = "all others are significantly lower, by {} or more"
+        if len(others) == 1:
+            rest = (
+                f"{RankerName.of(others['ranker'].iloc[0]).display} is significantly lower, by {{}}"
+            )
+        return Headline(f"{text}; {rest.format(gap)}.", BEST, why)
     tied = [RankerName.of(label).display for label in others.loc[~is_lower, "ranker"]]
     who = listed(tied) if len(tied) <= NAMED else f"{len(tied)} of {len(others)} others"
     words = f"{who} {'is' if len(tied) == 1 else 'are'} statistically tied with it"
