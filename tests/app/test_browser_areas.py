@@ -160,7 +160,7 @@ def test_findings_are_presented_by_keys(visitor):
     visitor.drawn()
     assert f"study={study}" in page.url
     first = page.locator("h1").inner_text()
-    assert "worst 5 inversions" in first
+    assert "worst order found with 5 inverted pairs" in first
     assert page.locator(browser.PICTURE).count() == 1
     assert not page.get_by_test_id("stSidebar").is_visible()
     assert page.locator("h1").evaluate("one => getComputedStyle(one).fontSize") == "24px"

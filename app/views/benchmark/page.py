@@ -128,8 +128,8 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     with top.controls:
         labels = benchmarks.labels(str(artefact.key))
         missing = state.missing_option("baseline", labels)
-        usual = _best(str(artefact.key), sections.main_measure(artefact.recipe["measures"]))
-        baseline = choice.baseline(labels, usual or labels[0])
+        measure = sections.main_measure(artefact.recipe["measures"])
+        baseline = choice.baseline(labels, compute(str(artefact.key), sections.best_of, measure))
         test = st.selectbox(
             "Test", list(TESTS), key="test", bind="query-params",
             help="; ".join(f"{name}: {words}" for name, words in TESTS.items()),
@@ -158,18 +158,6 @@ def _study(stored: Mapping[str, Artefact]) -> None:
         artefact, picture, lambda: table_files(chosen, shown_as(chosen)), str(measure), title
     )
     parts.exports_row(replace(shared, more=() if chosen.of_runs else (runs,)), "take")
-
-
-def _best(key: str, measure: str) -> str:
-    """Ranker with the highest mean in a benchmark, without the references; empty if there is none.
-
-    Differences from it show at once which rankers tie with it.
-    """
-    means = compute(key, table.means, (measure,)).set_index("ranker")["mean"]
-    ranked = means[[label for label in means.index if label not in REFERENCES]]
-    if not len(ranked):
-        return ""
-    return str(ranked.idxmax()) if ranked.notna().any() else str(ranked.index[0])
 
 
 def _measures(artefact: Artefact) -> tuple[Measure, tuple[str, ...]]:
@@ -290,9 +278,9 @@ def _by_query(chosen: BenchmarkView) -> None:
 
 def _two(chosen: BenchmarkView) -> Pair | None:
     """Draw the choices of a ranker (a click on the picture sets it) and of its baseline."""
-    best = _best(chosen.key, str(chosen.measure))
-    if not best:
+    if all(label in REFERENCES for label in chosen.labels):
         return None
+    best = compute(chosen.key, sections.best_of, str(chosen.measure))
     left, right = st.columns(2)
     ranker = choice.ranker(
         "Ranker", chosen.labels, "ranker", best, left,

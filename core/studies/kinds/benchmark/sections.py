@@ -102,11 +102,17 @@ def _ranked_means(result: StudyResult, measure: str) -> "pd.Series[float]":
     return frame[frame["group"] != GROUPS[0]].set_index("ranker")["mean"]
 
 
+def best_of(result: StudyResult, measure: str) -> str:
+    """Ranker with the highest mean, else the first row; differences from it show who ties."""
+    known = _ranked_means(result, measure).dropna()
+    return str(known.idxmax()) if len(known) else rankers_of(result)[0]
+
+
 def sections(result: StudyResult, view: View) -> Iterator[Section]:
     """Sections of the result, in display order."""
     measures, baselines = tuple(view.measures) or result.measures, baselines_of(result, view)
     measure = main_measure(measures)
-    baseline = next(iter(baselines), rankers_of(result)[0])
+    baseline = next(iter(baselines if view.baselines else ()), best_of(result, measure))
     frame = against_baseline(result, measure, baseline, view.test)
     pictured = frame[~frame["ranker"].isin(ENDS)]
     yield Picture("benchmark", (pictured, baseline, measure))

@@ -120,10 +120,8 @@ def headline(result: StudyResult, view: View) -> Headline:
     if len(others):
         worst = others.loc[others["attacked"].idxmax()]
         documents = "One added document" if added == 1 else f"{added} added documents"
-        texts.append(
-            f"{documents} can push {percent(worst['attacked'])} of {worst['ranker']}'s top {k} "
-            f"out of the top {kept}"
-        )
+        pushed = f"pushed {percent(worst['attacked'])}" if worst["attacked"] > 0 else "pushed none"
+        texts.append(f"{documents} {pushed} of {worst['ranker']}'s top {k} out of the top {kept}")
     if len(certified):
         best = certified[certified["certified"] == certified["certified"].max()]
         share, low, high = best[["certified", "low", "high"]].iloc[0]
@@ -131,7 +129,7 @@ def headline(result: StudyResult, view: View) -> Headline:
         keep = f"{listed([*best['ranker']])} provably {'keeps' if len(best) == 1 else 'keep'}"
         whose = "its" if len(best) == 1 else "their"
         texts.append(
-            f"{keep} {percent(share) if share < 1 else 'all'} of {whose} own{interval}"
+            f"{keep} {percent(share) if share < 1 else 'all'}{interval}"
             if texts
             else f"{keep} {percent(share)} of {whose} top {k} in the top {kept}{interval}, "
             f"whatever {_added(added)} added"

@@ -14,6 +14,7 @@ from shuffleproof.core.progress import run_to_end
 from shuffleproof.core.rankers import registry
 from shuffleproof.core.rankers.combining import SubsetOptions
 from shuffleproof.core.rankers.ensemble.subset import SubsetRanker
+from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.neural.ranker import NeuralRanker
 from shuffleproof.core.rankers.univariate import FeatureRanker
 from shuffleproof.core.studies.kinds.certified_top_k import sections, study
@@ -152,7 +153,9 @@ def test_the_study_tells_both_sides(result):
         assert (row["certified"] is None) == (ranker == plain[:-1])
     assert moves[alone, "3"]["exact"] == 1
     assert moves[alone, "3"]["certified"] <= moves[alone, "last"]["certified"]
-    assert "one document is added" in sections.headline(result, View()).text
+    told = sections.headline(result, View()).text
+    assert "One added document pushed" in told
+    assert f"{RankerName.of(alone).display} provably keep all" in told
 
 
 def test_the_sentences_of_a_query_are_its_values(result):
