@@ -52,7 +52,7 @@ def cards(frame: pd.DataFrame, measure: str, worst: str) -> go.Figure:
     figure.add_hline(y=1.0, line={"color": "rgba(127,127,127,0.8)", "width": 1.2, "dash": "dot"})
     laid_out(figure, height=HEIGHT, hovermode="closest", showlegend=False)
     xaxes(figure, title=f"{measure} on the unchanged lists", range=bounds[0])
-    yaxes(figure, title=f"share kept at {worst}", range=bounds[1], tickformat=".0%")
+    yaxes(figure, title=f"share kept {worst}", range=bounds[1], tickformat=".0%")
     texts = end_labels([str(row["ranker"]) for row in rows])
     texts = [
         f"{text}<br>{percent(row['kept'], 1)}" if row["place"] > row["kept"] else text

@@ -12,7 +12,7 @@ from shuffleproof.app.figures.traces import Curve, bounds, finish_curves, log_ti
 from shuffleproof.app.figures.traces import curves as add_curves
 
 HEIGHT = 460
-WORDS = {"ideal": "best possible order", "initial ranking": "initial ranking"}
+WORDS = {"ideal": "ideal order", "initial ranking": "initial ranking"}
 """Labels of the curves that depend on the candidates alone."""
 
 

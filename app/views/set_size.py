@@ -91,7 +91,7 @@ FORM = Form(
     proposed=to_train,
     trains=True,
     offered=lambda name: name not in UNTRAINED,
-    note="The best possible order and the initial ranking are always included. Rankers with "
+    note="The ideal order and the initial ranking are always included. Rankers with "
     "ordinal embeddings are not tested beyond their longest rank.",
     list_fields=("scores", "folds", "seed"),
 )

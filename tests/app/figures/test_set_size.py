@@ -33,7 +33,7 @@ def test_a_curve_holds_the_means_of_its_ranker(frame):
     own = drawn(frame)
     made = figure.curves(own, "NDCG@10", 40)
     lines = {trace.name: trace for trace in made.data if trace.name}
-    assert set(lines) == {"best possible order", "initial ranking", "DLCM without init"}
+    assert set(lines) == {"ideal order", "initial ranking", "DLCM without init"}
     means = own[own.ranker == "dlcm-without-init"]["mean"]
     assert list(lines["DLCM without init"].y) == list(means)
     assert list(lines["DLCM without init"].x) == [40, 240, 500]

@@ -96,7 +96,7 @@ def sections(result: StudyResult, view: View) -> Iterator[Section]:
         if view.family not in {"", family}:
             continue
         frame = cards(result, family, measure)
-        yield Picture("cards", (frame, measure, f"{family} {level:g}"))
+        yield Picture("cards", (frame, measure, condition_in_words(family, level)))
         if len(families) > 1 and not view.family:  # else the headline has this sentence
             yield Finding(headline(result, replace(view, family=family)).text)
         unread = frame["worst"].isin([CERTIFIED]) | (frame["ranker"] == INITIAL)

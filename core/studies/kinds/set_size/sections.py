@@ -84,7 +84,7 @@ def headline(result: StudyResult, view: View) -> Headline:
     texts[0] += f" {Measure.parse(measure).without_conventions}"
     best, (home, away) = _best(result, measure), ends[named[0].ranker]
     if {home, away} <= best.keys():
-        texts.append(f"the best possible order {_changes(known_mean(best[away] - best[home]))}")
+        texts.append(f"the ideal order {_changes(known_mean(best[away] - best[home]))}")
     lists = f"Trained on {home} documents, tested on {away}"
     return Headline(f"{lists}: {', '.join(texts)}.", named[0].tier, TIERS[named[0].tier])
 

@@ -238,12 +238,12 @@ def test_without_the_three_rankers_nothing_is_claimed(result):
 
 @pytest.mark.parametrize(("away", "words"), [(0.8, "gains 0.100"), (0.5, "loses 0.200")])
 def test_the_headline_states_the_plain_difference_and_that_of_the_ceiling(away, words):
-    """A ranker whose NDCG rises loses nothing, however far the best possible order rises."""
+    """A ranker whose NDCG rises loses nothing, however far the ideal order rises."""
     result = made({"dlcm": np.full(80, -0.1), set_size.CEILING: np.full(80, -0.3)})
     result.values[:, 0, :] = np.repeat([[0.7], [away], [0.7], [1.0]], 80, axis=1)
     headline = sections.headline(result, View(rankers=("dlcm",)))
     assert words in headline.text
-    assert "the best possible order gains 0.300" in headline.text
+    assert "the ideal order gains 0.300" in headline.text
     assert headline.tier == ("fails" if away < 0.7 else "robust")
 
 
