@@ -84,7 +84,7 @@ def _mark(row: Any, measure: str, worst: str) -> go.Scatter:
         **UNDIMMED,
         customdata=[[ranker, row["end"], _interval(row), _timed(row), row["kept"]]],
         hovertemplate=(
-            f"<b>%{{customdata[0]}}</b><br>{measure}: %{{x:.3f}}, at {worst} "
+            f"<b>%{{customdata[0]}}</b><br>{measure}: %{{x:.3f}}, {worst} "
             "%{customdata[1]:.3f}<br>kept: %{customdata[4]:.1%}%{customdata[2]}%{customdata[3]}"
             "<extra></extra>"
         ),
