@@ -43,6 +43,8 @@ def run() -> int:
     end = EarlyEnd()
     gc.set_threshold(100_000, 20, 20)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    # 2^20 clock ticks, not 2^28: loading NumPy would cost twice the CPU time in every process
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "20")
     codecs.register_error("plain", plain_characters)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # not where another program took them over

@@ -22,7 +22,7 @@ from shuffleproof.core.cli.open import (
     workers_of_command,
 )
 from shuffleproof.core.data.layout import folds_of
-from shuffleproof.core.errors import UsageError
+from shuffleproof.core.errors import DataError, UsageError
 from shuffleproof.core.experiment.precomputed_scores import refuse
 from shuffleproof.core.losses.registry import LOSSES
 from shuffleproof.core.metrics.bundles import BUNDLES
@@ -44,7 +44,7 @@ from shuffleproof.core.studies.kinds.invariance.study import certificate_of
 from shuffleproof.core.studies.registry import EVERY
 from shuffleproof.core.studies.user_names import ranker_name
 from shuffleproof.core.studies.workbench import train_ranker
-from shuffleproof.core.words import duration
+from shuffleproof.core.words import counted, duration
 
 
 def names(arguments: argparse.Namespace) -> Answer:
@@ -196,6 +196,8 @@ def certify(arguments: argparse.Namespace) -> Answer:
         question, replace(scope, lists={**(scope.lists or {}), "queries": arguments.queries})
     )
     seconds = arguments.max_seconds
+    if arguments.calls and seconds is None:
+        _check_calls(arguments.calls, dry().calls)
     work = certificate_of(
         workbench_of(arguments, dry),
         arguments.ranker,
@@ -210,6 +212,17 @@ def certify(arguments: argparse.Namespace) -> Answer:
     )
     text = "\n".join([card.sentence(), *card.witness_lines()])
     return Answer(card.plain(), text, EXIT_CODES[card.verdict], "\n".join(card.details()))
+
+
+def _check_calls(allowed: int, needed: Mapping[str, int]) -> None:
+    """Refuse a limit of calls before the first of them: no certificate would come of them."""
+    for name, count in needed.items():
+        if RankerName.parse(name).kind is Kind.ENDPOINT and count > allowed:
+            finding = (
+                f"{counted(allowed, 'call')} are not enough: a certificate takes about {count:,}"
+            )
+            remedy = "Allow more (--calls), or take fewer --queries or --permutations."
+            raise DataError(name, finding, remedy)
 
 
 def recipe_rows(name: RankerName) -> list[dict[str, Any]]:

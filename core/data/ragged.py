@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 import numpy as np
-from jaxtyping import Int64, Shaped
+from jaxtyping import Float32, Float64, Int64, Shaped
 
 Bounds: TypeAlias = Int64[np.ndarray, " bounds"]
 Places: TypeAlias = Int64[np.ndarray, " elements"]
@@ -139,3 +139,32 @@ def blocks_of(offsets: Bounds, scores: Values, order: Places) -> Places:
     starts = np.maximum.accumulate(np.where(is_new | (places == firsts), places, 0))
     ranks[order] = starts - firsts
     return ranks
+
+
+def in_single_precision(
+    offsets: Bounds, scores: Float64[np.ndarray, " elements"]
+) -> Float32[np.ndarray, " elements"]:
+    """The scores as float32, in every list of the same order and with the same ties.
+
+    Where rounding would tie two, the higher one moves up by the smallest step there is.
+
+    >>> scores = in_single_precision(np.array([0, 3]), np.array([1 + 1e-9, 1.0, 1.0]))
+    >>> bool(scores[0] > scores[1] == scores[2] == 1)
+    True
+    """
+    rounded = scores.astype(np.float32)
+    # Rising, so that a step up can carry on to the scores above
+    order = order_within(offsets, scores)
+    lists = segment_ids(offsets)
+    follows = np.diff(lists, prepend=-1) == 0
+    rises, flat = np.zeros((2, len(order)), dtype=bool)  # differences of two −∞ are no numbers
+    rises[1:] = scores[order][1:] > scores[order][:-1]
+    flat[1:] = rounded[order][1:] <= rounded[order][:-1]
+    tied = follows & rises & flat
+    # Only lists with a new tie are walked through: rounding rarely makes one
+    for place in np.flatnonzero(follows & np.isin(lists, lists[tied])).tolist():
+        below, document = rounded[order[place - 1]], order[place]
+        # The smallest float32 above the one below, if rounding did not separate them
+        above = max(rounded[document], np.nextafter(below, np.float32(np.inf)))
+        rounded[document] = above if rises[place] else below
+    return rounded

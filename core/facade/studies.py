@@ -199,6 +199,10 @@ class Studies(OpenData):
         >>> sample.explain(501, "lambdamart").alone  # no other document plays a part
         True
         """
+        if isinstance(documents, str):
+            raise ParameterError(
+                "documents", documents, f"a list of one or two ids: [{documents!r}, …]"
+            )
         name = self._name_of(ranker)
         self._check([name])
         test = self.lists["test"]

@@ -52,6 +52,7 @@ class MeasureEntry:
         kernel: for compiled code; None: a Python function of one list computes it.
         over_queries: aggregation over queries: `mean`, `sum` or `geometric`.
         cut: True if it can have a cut-off.
+        share: True if its values, and their mean over queries, are from 0 to 1.
     """
 
     name: str
@@ -61,6 +62,7 @@ class MeasureEntry:
     kernel: Kernel | None = None
     over_queries: str = "mean"
     cut: bool = True
+    share: bool = True
 
 
 _ENTRIES = (
@@ -84,6 +86,7 @@ _ENTRIES = (
         "Järvelin & Kekäläinen 2002; gain 2^y − 1 of Burges et al. 2005",
         ("gain", "discount", *EVERY),
         kernel=Kernel("gained", gain="grade"),
+        share=False,
     ),
     MeasureEntry(
         "ERR",
@@ -160,6 +163,7 @@ _ENTRIES = (
         ("relevant", *EVERY),
         kernel=_AP,
         over_queries="geometric",
+        share=False,
     ),
     MeasureEntry(
         "GMBpref",
@@ -168,6 +172,7 @@ _ENTRIES = (
         ("relevant", *EVERY),
         kernel=_BPREF,
         over_queries="geometric",
+        share=False,
     ),
     *(
         MeasureEntry(name, summary, f"trec_eval: {trec_name}", (*own, "empty", "ties"),
@@ -206,6 +211,7 @@ _ENTRIES = (
         "trec_eval: utility",
         ("relevant", "ties"),
         cut=False,
+        share=False,
     ),
     MeasureEntry(
         "Unjudged",
@@ -215,7 +221,7 @@ _ENTRIES = (
     ),
     *(
         MeasureEntry(name, f"{what}; summed over queries", f"trec_eval: {trec_name}", own,
-                     over_queries="sum", cut=False)
+                     over_queries="sum", cut=False, share=False)
         for name, what, trec_name, own in (
             ("NumQ", "queries", "num_q", ("ties",)),
             ("NumRet", "documents retrieved", "num_ret", ("ties",)),
@@ -579,13 +585,22 @@ def is_measure(text: str) -> bool:
     return text[:1].isupper() or MARK in text
 
 
+SHARES = frozenset({"agreement", "pair accuracy", "kept-top-1", "kept-top-10"})
+"""Other stored values that are from 0 to 1."""
+
+
+def is_share(text: str) -> bool:
+    """True if the values of a measure, or other stored values, are from 0 to 1."""
+    return Measure.parse(text).entry.share if is_measure(text) else text in SHARES
+
+
 def user_entry(name: str) -> MeasureEntry:
     """Entry of a measure of user code, also of one that is not registered here."""
     registration = registered_code("measure", name)
     summary = (
         registration.thing.summary if registration else "a function that is not registered here"
     )
-    return MeasureEntry(name, summary, "user code", ("ties",))
+    return MeasureEntry(name, summary, "user code", ("ties",), share=False)
 
 
 def _of_user_code(name: str, meant: str = "") -> str:

@@ -75,15 +75,26 @@ def bootstrap_interval(
     generator: np.random.Generator,
     confidence: float = 0.95,
     resamples: int = 2_000,
+    *,
+    shares: bool = False,
 ) -> tuple[float, float]:
     """BCa bootstrap interval of the mean over queries; NaN values are left out.
 
     Efron's bias-corrected and accelerated interval (Efron & Tibshirani 1993, Eq. 14.10). Equal
     values give an interval of zero width, no values give NaN.
+
+    Args:
+        values: one per query.
+        generator: of the resamples.
+        confidence: of the interval.
+        resamples: their number.
+        shares: True for values from 0 to 1: the interval of all 0, or all 1, is exact then.
     """
     counted = values[~np.isnan(values)].astype(np.float64)
-    if not len(counted) or np.ptp(counted) == 0:
-        return (float(counted[0]),) * 2 if len(counted) else (float("nan"),) * 2
+    if not len(counted):
+        return float("nan"), float("nan")
+    if np.ptp(counted) == 0:
+        return _equal_interval(counted, confidence, shares=shares)
     means = np.concatenate(
         [
             counted[generator.integers(0, len(counted), size=(draws, len(counted)))].mean(axis=1)
@@ -98,6 +109,8 @@ def bootstrap_intervals(
     generator: np.random.Generator,
     confidence: float = 0.95,
     resamples: int = 2_000,
+    *,
+    shares: bool = False,
 ) -> tuple[Float64[np.ndarray, " curves"], Float64[np.ndarray, " curves"]]:
     """`bootstrap_interval` of many curves over the same queries, resampled together."""
     drawn, is_known = resampled_means(values, generator, resamples), ~np.isnan(values)
@@ -106,11 +119,28 @@ def bootstrap_intervals(
         curve_values = values[curve, is_known[curve]].astype(np.float64)
         if len(curve_values):
             of_curve = drawn[~np.isnan(drawn[:, curve]), curve]
-            equal = np.ptp(curve_values) == 0
             bounds[:, curve] = (
-                curve_values[0] if equal else _interval(curve_values, of_curve, confidence)
+                _equal_interval(curve_values, confidence, shares=shares)
+                if np.ptp(curve_values) == 0
+                else _interval(curve_values, of_curve, confidence)
             )
     return bounds[0], bounds[1]
+
+
+def _equal_interval(values: Queries, confidence: float, *, shares: bool) -> tuple[float, float]:
+    """Interval of the mean of equal values: exact for shares that are all 0 or all 1.
+
+    If X = 1 has probability p, all n values are 1 with probability pⁿ, and the mean of X ≤ 1 is at
+    least p. The lower limit of p by Clopper & Pearson (1934), (α/2)^(1/n), so is one of the mean.
+    Other values, and a single one, give an interval of zero width.
+
+    >>> _equal_interval(np.ones(150), 0.95, shares=True)
+    (0.975..., 1.0)
+    """
+    value, limit = float(values[0]), ((1 - confidence) / 2) ** (1 / len(values))
+    if not shares or len(values) < 2 or value not in {0.0, 1.0}:
+        return value, value
+    return (limit, 1.0) if value else (0.0, 1 - limit)
 
 
 def resampled_means(
@@ -167,11 +197,14 @@ def student(
     return middle - half, middle + half
 
 
-def t_interval(values: Queries, confidence: float = 0.95) -> tuple[float, float]:
+def t_interval(
+    values: Queries, confidence: float = 0.95, *, shares: bool = False
+) -> tuple[float, float]:
     """Student's interval of a mean over queries, for example of differences; NaN is left out.
 
     It excludes 0 exactly if `paired_t` of the same differences gives p ≤ 1 − confidence. Equal
-    values give an interval of zero width, fewer than two values give NaN.
+    values give an interval of zero width, fewer than two values give NaN. The interval of shares
+    is clipped to 0 … 1, and exact as for `bootstrap_interval`.
 
     >>> low, high = t_interval(np.array([1.0, 0.0, 2.0]))
     >>> round(low, 3), round(high, 3)
@@ -180,9 +213,11 @@ def t_interval(values: Queries, confidence: float = 0.95) -> tuple[float, float]
     counted = values[~np.isnan(values)].astype(np.float64)
     if len(counted) < 2:
         return float("nan"), float("nan")
-    mean = _mean(counted)
-    error = 0.0 if np.ptp(counted) == 0 else counted.std(ddof=1) / np.sqrt(len(counted))
-    return student(mean, float(error), len(counted) - 1, confidence)
+    if np.ptp(counted) == 0:
+        return _equal_interval(counted, confidence, shares=shares)
+    error = float(counted.std(ddof=1) / np.sqrt(len(counted)))
+    low, high = student(_mean(counted), error, len(counted) - 1, confidence)
+    return (max(low, 0.0), min(high, 1.0)) if shares else (low, high)
 
 
 def adjusted_tests(

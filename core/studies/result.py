@@ -13,7 +13,7 @@ import pandas as pd
 from jaxtyping import Float, Float32
 from safetensors.numpy import save_file
 
-from shuffleproof.core.metrics.measure import Measure, is_measure
+from shuffleproof.core.metrics.measure import Measure, is_measure, is_share
 from shuffleproof.core.metrics.relevance import mean_of
 from shuffleproof.core.metrics.significance import bootstrap_interval
 from shuffleproof.core.rankers.name import FILES, remember_file_name
@@ -286,10 +286,10 @@ def _estimate(measure: str, values: Float32[np.ndarray, " queries"]) -> dict[str
     defined = values[~np.isnan(values)].astype(np.float64)
     mean = mean_of(Measure.parse(measure), values) if is_measure(measure) else known_mean(values)
     low = high = mean
-    # A bootstrap of equal values has no spread, and BCa divides by it
-    if len(defined) > 1 and np.ptp(defined) > 0:
+    shares = is_share(measure)
+    if len(defined) > 1 and (shares or np.ptp(defined) > 0):
         low, high = bootstrap_interval(
-            defined, generator(0, "summary"), confidence=CONFIDENCE, resamples=RESAMPLES
+            defined, generator(0, "summary"), CONFIDENCE, RESAMPLES, shares=shares
         )
     numbers = {"mean": float(mean), "low": float(low), "high": float(high)}
     return {"measure": measure, "n": len(defined)} | numbers

@@ -31,7 +31,7 @@ from shuffleproof.core.rankers.combining import (
     ShuffleOptions,
     SubsetOptions,
 )
-from shuffleproof.core.rankers.ensemble.saved import load_members, save
+from shuffleproof.core.rankers.ensemble.saved import OfOneRanker, load_members, save
 from shuffleproof.core.rankers.ensemble.shuffled import ShuffledRanker
 from shuffleproof.core.rankers.ensemble.subset import SubsetRanker
 from shuffleproof.core.rankers.pairs.function import preferences_of
@@ -120,8 +120,8 @@ def load(directory: Path) -> Ranker:
     return combine(members, KINDS[kind](**options))
 
 
-@dataclass(frozen=True, eq=False)
-class PairwiseRanker:
+@dataclass(frozen=True, eq=False, repr=False)
+class PairwiseRanker(OfOneRanker):
     """A preference function, and an aggregator that makes an order of what it prefers.
 
     An aggregator that answers alike however documents are numbered is given them in an order that
@@ -133,26 +133,13 @@ class PairwiseRanker:
         options: the aggregator and its seed.
     """
 
-    member: Ranker
     options: Pairwise
-
-    __repr__ = one_line
-
-    @property
-    def name(self) -> str:
-        """Name of the combination, without the preset."""
-        return f"{self.options.prefix}:{self.member.name}"
 
     @property
     def reads(self) -> frozenset[Input]:
         """Inputs of the member, the neighbours, and the order if the aggregator depends on it."""
         inputs: set[Input] = {"neighbours"} if self._is_equivariant else {"neighbours", "order"}
         return self.member.reads | inputs
-
-    @property
-    def rankings(self) -> int:
-        """As many initial rankings as the member reads."""
-        return self.member.rankings
 
     @property
     def _is_equivariant(self) -> bool:
@@ -183,7 +170,3 @@ class PairwiseRanker:
     @property
     def _is_cut(self) -> bool:
         return self.options.aggregator in {"heap-top-k", "sliding-window"}
-
-    def save(self, directory: Path) -> None:
-        """Write `ranker.json`, and the member into a folder of its own."""
-        save(Pairwise.kind, (self.member,), asdict(self.options), directory)

@@ -7,9 +7,8 @@ times the scoring. Initial rankings stay with their documents: a ranker that rea
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
@@ -18,15 +17,15 @@ from shuffleproof.core.aggregate.voting import borda, kemeny
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.ragged import order_within
-from shuffleproof.core.rankers.base import Input, Ranker, one_line
+from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.canonical import document_digests
 from shuffleproof.core.rankers.combining import ShuffleOptions
-from shuffleproof.core.rankers.ensemble.saved import save
+from shuffleproof.core.rankers.ensemble.saved import OfOneRanker
 from shuffleproof.core.seeds import generator
 
 
-@dataclass(frozen=True, eq=False)
-class ShuffledRanker:
+@dataclass(frozen=True, eq=False, repr=False)
+class ShuffledRanker(OfOneRanker):
     """A ranker asked in many orders of its own choosing; it never sees the input order.
 
     Attributes:
@@ -34,25 +33,7 @@ class ShuffledRanker:
         options: how often, and how the answers are made one.
     """
 
-    member: Ranker
     options: ShuffleOptions
-
-    __repr__ = one_line
-
-    @property
-    def name(self) -> str:
-        """Name of the combination, without the preset."""
-        return f"{self.options.prefix}:{self.member.name}"
-
-    @property
-    def reads(self) -> frozenset[Input]:
-        """Inputs of the member without the order; and the neighbours, which seed the shuffles."""
-        return (self.member.reads - {"order"}) | {"neighbours"}
-
-    @property
-    def rankings(self) -> int:
-        """As many initial rankings as the member reads."""
-        return self.member.rankings
 
     @property
     def passes(self) -> int:
@@ -100,10 +81,6 @@ class ShuffledRanker:
         if self.options.aggregate == "kemeny":
             return kemeny(offsets, votes)
         return votes.mean(axis=0, dtype=np.float64)
-
-    def save(self, directory: Path) -> None:
-        """Write `ranker.json`, and the member into a folder of its own."""
-        save("shuffled", (self.member,), asdict(self.options), directory)
 
 
 def _answers(

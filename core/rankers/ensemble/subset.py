@@ -7,10 +7,9 @@ the list changes only the sets that hold it (`core.metrics.injection`).
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, pairwise
-from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int64, UInt64
@@ -18,10 +17,9 @@ from jaxtyping import Float32, Float64, Int64, UInt64
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.data.ragged import order_within
-from shuffleproof.core.rankers.base import Input, Ranker, one_line
 from shuffleproof.core.rankers.canonical import document_digests
 from shuffleproof.core.rankers.combining import SubsetOptions
-from shuffleproof.core.rankers.ensemble.saved import save
+from shuffleproof.core.rankers.ensemble.saved import OfOneRanker
 from shuffleproof.core.seeds import generator
 
 AT_ONCE = 1 << 18
@@ -52,8 +50,8 @@ class ScoredSets:
         return total / np.maximum(np.bincount(places, weights, documents), 1)
 
 
-@dataclass(frozen=True, eq=False)
-class SubsetRanker:
+@dataclass(frozen=True, eq=False, repr=False)
+class SubsetRanker(OfOneRanker):
     """A set ranker that sees M documents at a time.
 
     Attributes:
@@ -61,25 +59,7 @@ class SubsetRanker:
         options: size of the sets, and number and seed of the drawn ones.
     """
 
-    member: Ranker
     options: SubsetOptions
-
-    __repr__ = one_line
-
-    @property
-    def name(self) -> str:
-        """Name of the combination, without the preset."""
-        return f"{self.options.prefix}:{self.member.name}"
-
-    @property
-    def reads(self) -> frozenset[Input]:
-        """Inputs of the member without the order; and the neighbours, which form the sets."""
-        return (self.member.reads - {"order"}) | {"neighbours"}
-
-    @property
-    def rankings(self) -> int:
-        """As many initial rankings as the member reads."""
-        return self.member.rankings
 
     def score(
         self, dataset: RankingDataset, lists: CandidateLists
@@ -140,10 +120,6 @@ class SubsetRanker:
                 axis=1,
             )
         return shares
-
-    def save(self, directory: Path) -> None:
-        """Write `ranker.json`, and the member into a folder of its own."""
-        save(self.options.kind, (self.member,), asdict(self.options), directory)
 
 
 def softmax_shares(scores: Float32[np.ndarray, "sets size"], temperature: float) -> Shares:

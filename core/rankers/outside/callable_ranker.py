@@ -12,6 +12,7 @@ from jaxtyping import Float, Float64, Int64
 
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.data.ragged import in_single_precision
 from shuffleproof.core.errors import DataError, ShuffleproofError
 from shuffleproof.core.rankers.base import Input, one_line
 from shuffleproof.core.rankers.outside.audit import join_places
@@ -22,7 +23,6 @@ from shuffleproof.core.rankers.outside.function_process import (
     map_calls,
     seconds_allowed,
 )
-from shuffleproof.core.rankers.outside.returned import in_single_precision
 from shuffleproof.core.rankers.outside.signature import EXTRA, CallSignature
 from shuffleproof.core.words import counted
 

@@ -15,6 +15,7 @@ from jaxtyping import Float32
 
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists
+from shuffleproof.core.data.ragged import in_single_precision
 from shuffleproof.core.errors import AnswerError, DataError
 from shuffleproof.core.execution.http_client import post, with_retries
 from shuffleproof.core.rankers.base import Input, one_line
@@ -22,7 +23,6 @@ from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.rankers.outside.apis import Target, slide
 from shuffleproof.core.rankers.outside.callable_ranker import not_stored, text_columns
 from shuffleproof.core.rankers.outside.function_process import count_allowed, jobs_allowed
-from shuffleproof.core.rankers.outside.returned import in_single_precision
 from shuffleproof.core.rankers.outside.signature import CallSignature
 from shuffleproof.core.rerank.calls import Rating
 from shuffleproof.core.store.keys import key_of

@@ -20,6 +20,7 @@ from jaxtyping import Float32
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.letor.stream import LONE_RETURN, Limits, lines
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.ragged import in_single_precision
 from shuffleproof.core.errors import (
     AnswerError,
     ArtefactError,
@@ -33,7 +34,7 @@ from shuffleproof.core.numerals import number
 from shuffleproof.core.rankers.base import Input, one_line
 from shuffleproof.core.rankers.name import SCORES, RankerName
 from shuffleproof.core.rankers.outside.columns import RULES
-from shuffleproof.core.rankers.outside.returned import LARGEST, fault_of, in_single_precision
+from shuffleproof.core.rankers.outside.returned import LARGEST, fault_of
 from shuffleproof.core.store.keys import file_digest
 from shuffleproof.core.words import counted
 

@@ -1,12 +1,13 @@
-"""Answers of functions: checked arrays of real numbers, or a description of the problem."""
+"""Answers of functions: checked arrays of real numbers, or a description of the problem.
+
+Processes of functions load this module: it imports no more than NumPy.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float32, Float64, Int64
 
-from shuffleproof.core.data import ragged
 from shuffleproof.core.errors import AnswerError
 from shuffleproof.core.rankers.outside.signature import OF_LISTS, SIGNATURE, CallSignature
 
@@ -22,35 +23,6 @@ def is_score(values: np.ndarray) -> np.ndarray:
     """
     numbers = values.astype(np.float64)
     return (np.abs(numbers) <= LARGEST) | (numbers == -np.inf)
-
-
-def in_single_precision(
-    offsets: Int64[np.ndarray, " bounds"], scores: Float64[np.ndarray, " docs"]
-) -> Float32[np.ndarray, " docs"]:
-    """The scores as float32, in every list of the same order and with the same ties.
-
-    Where rounding would tie two, the higher one moves up by the smallest step there is.
-
-    >>> scores = in_single_precision(np.array([0, 3]), np.array([1 + 1e-9, 1.0, 1.0]))
-    >>> bool(scores[0] > scores[1] == scores[2] == 1)
-    True
-    """
-    rounded = scores.astype(np.float32)
-    # Rising, so that a step up can carry on to the scores above
-    order = ragged.order_within(offsets, scores)
-    lists = ragged.segment_ids(offsets)
-    follows = np.diff(lists, prepend=-1) == 0
-    rises, flat = np.zeros((2, len(order)), dtype=bool)  # differences of two −∞ are no numbers
-    rises[1:] = scores[order][1:] > scores[order][:-1]
-    flat[1:] = rounded[order][1:] <= rounded[order][:-1]
-    tied = follows & rises & flat
-    # Only lists with a new tie are walked through: rounding rarely makes one
-    for place in np.flatnonzero(follows & np.isin(lists, lists[tied])).tolist():
-        below, document = rounded[order[place - 1]], order[place]
-        # The smallest float32 above the one below, if rounding did not separate them
-        above = max(rounded[document], np.nextafter(below, np.float32(np.inf)))
-        rounded[document] = above if rises[place] else below
-    return rounded
 
 
 class UnusableError(Exception):
@@ -131,8 +103,8 @@ def _check_order(answer: Any) -> None:
 
 def call(
     function: Callable[..., Any], signature: CallSignature, inputs: Mapping[str, Any]
-) -> Float64[np.ndarray, " slots"]:
-    """The scores that a function returns of a list, or of several where it takes a mask.
+) -> np.ndarray:
+    """The scores [slots] that a function returns of a list, or of several where it takes a mask.
 
     Args:
         function: of a user.

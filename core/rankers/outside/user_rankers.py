@@ -21,6 +21,7 @@ from jaxtyping import Float, Float32, Int64
 from shuffleproof.core import user_code
 from shuffleproof.core.data.dataset import RankingDataset
 from shuffleproof.core.data.lists import CandidateLists, JudgedLists
+from shuffleproof.core.data.ragged import in_single_precision
 from shuffleproof.core.errors import (
     ArtefactError,
     DataError,
@@ -55,7 +56,6 @@ from shuffleproof.core.rankers.outside.model_files import (
     sklearn_reads_nan,
     xgboost_columns,
 )
-from shuffleproof.core.rankers.outside.returned import in_single_precision
 from shuffleproof.core.rankers.outside.signature import SIGNATURE, CallSignature, call_signature
 from shuffleproof.core.rankers.registry import RANKERS
 from shuffleproof.core.words import counted

@@ -9,6 +9,8 @@ import sys
 import pytest
 
 from shuffleproof.core.data import catalogue
+from shuffleproof.core.execution import worker_process
+from shuffleproof.core.rankers.outside import function_process
 from shuffleproof.core.store.artefacts import Store
 from shuffleproof.core.studies.registry import STUDIES
 
@@ -47,14 +49,21 @@ def modules_of(package):
     return [package, *(module.name for module in walked)]
 
 
-def run(names):
-    program = [sys.executable, "-c", PROGRAM.format(heavy=HEAVY), *names]
+def run(names, heavy=HEAVY):
+    program = [sys.executable, "-c", PROGRAM.format(heavy=heavy), *names]
     return subprocess.run(program, capture_output=True, text=True, check=False)
 
 
 def test_no_module_that_shows_results_loads_them():
     names = [name for package in PACKAGES for name in modules_of(package)]
     ended = run([name for name in (*MODULES, *names) if name not in WITH_TORCH])
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_the_process_of_a_function_loads_numpy_alone():
+    """Every certificate starts several; each library is paid for in all of them."""
+    program, server = worker_process.PROGRAM, function_process.SERVER.partition(":")[0]
+    ended = run([program, server], (*HEAVY, "jaxtyping", "pandas", "scipy", "numba"))
     assert ended.returncode == 0, ended.stderr
 
 

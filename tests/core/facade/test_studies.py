@@ -179,6 +179,7 @@ def test_values_are_taken_as_people_write_them(kind, name, given, value):
         (lambda mine: mine.train("dlmc"), "did you mean dlcm"),
         (lambda mine: mine.train("dlcm", epoch=3), "epochs"),
         (lambda mine: mine.certify("dlmc"), "did you mean dlcm"),
+        (lambda mine: mine.explain(0, "feature:1", "D1"), r"list of one or two ids: \['D1', …\]"),
         (lambda mine: mine.doctor(part="tset"), "test"),
         (lambda _: sp.open("no such data"), "library list"),
         (lambda _: sp.open("sample", initial="dlcm"), "cannot be the initial one"),

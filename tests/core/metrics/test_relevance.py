@@ -281,6 +281,14 @@ def test_no_value_depends_on_the_order_shown(name, ties):
     np.testing.assert_array_equal(before, after)
 
 
+@pytest.mark.parametrize("name", [name for name, entry in MEASURES.items() if entry.share])
+def test_values_of_a_share_are_from_0_to_1(name):
+    dataset, lists, scores, _ = random_case()
+    for ranked in (scores, dataset.labels[lists.rows], -dataset.labels[lists.rows]):
+        values = evaluate([Measure(name).under(cutoff=5), Measure(name)], dataset, lists, ranked)
+        assert ((values >= 0) & (values <= 1))[~np.isnan(values)].all()
+
+
 @pytest.mark.parametrize("scale", [0, 1])  # a constant scorer, and one with ties
 @pytest.mark.parametrize("name", sorted(MEASURES))
 def test_averaged_ties_do_not_depend_on_the_order_of_rows(name, scale):

@@ -115,6 +115,40 @@ def test_an_interval_of_equal_values_has_no_width_and_of_none_is_nan():
     assert np.isnan(significance.bootstrap_interval(np.array([np.nan]), generator)).all()
 
 
+@pytest.mark.parametrize("mean", [0.97, 0.99, 0.999])
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_intervals_of_shares_near_their_ends_cover_the_mean(mean, mirrored):
+    """Without exact limits they cover a mean of .999 in 2 % of the samples."""
+    random, covered = np.random.default_rng(2), []
+    for _ in range(400):
+        # Half of the values below 1 are 0, the others anything: no values of a coin alone
+        below = random.random(20) * random.integers(2, size=20)
+        values = np.where(random.random(20) < (mean - 0.25) / 0.75, 1.0, below)
+        values = 1 - values if mirrored else values
+        low, high = significance.bootstrap_interval(values, random, resamples=300, shares=True)
+        covered.append(low <= (1 - mean if mirrored else mean) <= high)
+    assert np.mean(covered) > 0.93
+
+
+def test_the_interval_of_equal_shares_is_exact():
+    ones = np.append(np.ones(30), np.nan)
+    exact = scipy.stats.binomtest(30, 30).proportion_ci()
+    for shares, wanted in ((ones, (exact.low, 1.0)), (1 - ones, (0.0, 1 - exact.low))):
+        random = np.random.default_rng(0)
+        curves = significance.bootstrap_intervals(shares[None], random, shares=True)
+        assert np.ravel(curves) == pytest.approx(wanted)
+        assert significance.bootstrap_interval(shares, random, shares=True) == pytest.approx(wanted)
+        assert significance.t_interval(shares, shares=True) == pytest.approx(wanted)
+        assert significance.t_interval(shares) == (shares[0], shares[0])  # of differences
+
+
+def test_students_interval_of_shares_stays_between_0_and_1():
+    values = np.append(np.ones(9), 0.0)
+    low, high = significance.t_interval(values)
+    assert high > 1
+    assert significance.t_interval(values, shares=True) == (low, 1.0)
+
+
 def test_intervals_of_many_curves_are_those_of_each():
     random = np.random.default_rng(8)
     values = random.normal(size=(3, 40))

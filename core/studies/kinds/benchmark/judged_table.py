@@ -88,7 +88,7 @@ class JudgedTable:
 
 def _interval(measure: Measure, values: Float32[np.ndarray, " queries"]) -> dict[str, Any]:
     is_mean = measure.entry.over_queries not in {"sum", "geometric"}
-    low, high = t_interval(values) if is_mean else (None, None)
+    low, high = t_interval(values, shares=measure.entry.share) if is_mean else (None, None)
     return {"low": low, "high": high}
 
 

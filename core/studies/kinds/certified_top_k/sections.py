@@ -200,7 +200,7 @@ def table(result: StudyResult) -> pd.DataFrame:
     for ranker, change, level in result.points:
         if change == INJECTED:
             certified, attacked = _values(result, ranker, change, level)[:2]
-            low, high = _interval(certified)
+            low, high = _interval(certified, shares=True)
             rows.append({
                 "ranker": ranker, "inject": int(level), "k": result.recipe["k"],
                 "K": result.recipe["K"], "certified": known_mean(certified), "low": low,
@@ -234,7 +234,7 @@ def changes(result: StudyResult) -> pd.DataFrame:
     for ranker, change, level in result.points:
         if change in {REMOVED, DUPLICATED}:
             stays = _values(result, ranker, change, level)[0]
-            low, high = _interval(stays)
+            low, high = _interval(stays, shares=True)
             rows.append({
                 "ranker": ranker, "change": change, "share": known_mean(stays), "low": low,
                 "high": high, "n": int(np.isfinite(stays).sum()),
@@ -306,9 +306,9 @@ def _values(result: StudyResult, ranker: str, change: str, level: float) -> np.n
     return values
 
 
-def _interval(values: np.ndarray) -> tuple[float, float]:
-    """Interval of a mean over the lists; none for fewer than two."""
+def _interval(values: np.ndarray, *, shares: bool = False) -> tuple[float, float]:
+    """Interval of a mean over the lists, of shares or differences; none for fewer than two."""
     known = values[np.isfinite(values)]
     if len(known) < 2:
         return np.nan, np.nan
-    return bootstrap_interval(known, generator(0, CertifiedTopK.kind))
+    return bootstrap_interval(known, generator(0, CertifiedTopK.kind), shares=shares)

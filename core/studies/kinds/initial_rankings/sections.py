@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float64
 
-from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.measure import Measure, is_share
 from shuffleproof.core.metrics.significance import bootstrap_intervals
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.seeds import generator
@@ -102,7 +102,7 @@ def table(result: StudyResult, measure: str) -> pd.DataFrame:
     as_trained = [points.index((label, TRAINED)) for label, _ in points]
     changes = values - values[as_trained]
     changes[frame["condition"] == TRAINED] = np.nan
-    low, high = bootstrap_intervals(values, generator(0, "table"))
+    low, high = bootstrap_intervals(values, generator(0, "table"), shares=is_share(measure))
     tested = mean_differences(changes).drop(columns="n").add_prefix("change_")
     means = [known_mean(row) for row in values]
     frame = frame.assign(mean=means, low=low, high=high, n=(~np.isnan(values)).sum(axis=1))

@@ -35,7 +35,6 @@ from shuffleproof.core.metrics.relevance import plain_ndcg
 from shuffleproof.core.metrics.significance import paired_t
 from shuffleproof.core.rankers.base import Ranker
 from shuffleproof.core.rankers.outside.callable_ranker import CallableRanker
-from shuffleproof.core.rankers.outside.returned import in_single_precision
 from shuffleproof.core.studies.kinds.invariance.scoring import (
     NEIGHBOURS,
     SORTED,
@@ -314,7 +313,7 @@ def _loss(
     offsets = base.lists.offsets
     own, *others = (
         plain_ndcg(
-            base.dataset, base.lists, in_single_precision(offsets, scores), LOSS_CUTOFF
+            base.dataset, base.lists, ragged.in_single_precision(offsets, scores), LOSS_CUTOFF
         ).astype(np.float64)
         for scores in (one.astype(np.float64) for one in (before, *(o.scores for o in orders)))
     )

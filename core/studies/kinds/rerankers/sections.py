@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shuffleproof.core.metrics.measure import Measure
+from shuffleproof.core.metrics.measure import Measure, is_share
 from shuffleproof.core.metrics.significance import ALPHA, bootstrap_intervals
 from shuffleproof.core.rankers.name import INITIAL, RankerName
 from shuffleproof.core.rerank.design import FIRST, IDEAL, KINDS, RANDOM, REVERSED, TOP
@@ -267,7 +267,7 @@ def rows(result: StudyResult) -> pd.DataFrame:
     for measure_at, measure in enumerate(result.measures):
         for ranker, stage, depth, at in seen:
             values = result.values[at, measure_at].mean(axis=0).astype(np.float64)
-            low, high = _interval(values)
+            low, high = _interval(measure, values)
             # Other orders are of the only first stage, if there is one alone
             only = [*starts.values()] if stage in KINDS and len(starts) == 1 else [None]
             start = starts.get(stage, only[0])
@@ -305,11 +305,12 @@ def _input_in_words(first_stage: str, depth: int) -> str:
     return f"{first_stage}, top {depth}" if depth and first_stage not in INPUTS else first_stage
 
 
-def _interval(values: np.ndarray) -> tuple[float, float]:
+def _interval(measure: str, values: np.ndarray) -> tuple[float, float]:
     known = values[~np.isnan(values)]
     if len(known) < 2:
         return float("nan"), float("nan")
-    low, high = bootstrap_intervals(known[None], generator(0, Rerankers.kind, "mean"))
+    draws = generator(0, Rerankers.kind, "mean")
+    low, high = bootstrap_intervals(known[None], draws, shares=is_share(measure))
     return float(low[0]), float(high[0])
 
 

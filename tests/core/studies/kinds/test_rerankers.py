@@ -16,6 +16,7 @@ import shuffleproof as sp
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.errors import DataError, FixedScoresError, UsageError
 from shuffleproof.core.rankers.outside.endpoint import BUDGET, CALLS
+from shuffleproof.core.studies.kinds.invariance.certificate import EXIT_CODES
 from tests.places import DATA
 from tests.served import served
 
@@ -125,6 +126,18 @@ def test_every_command_counts_its_own_calls(store, capsys):
             study = ["study", "rerankers", "--rankers", address, "--calls", "70", "--orders", "2"]
             assert main([*study, "--sets", "1", "--seed", seed, *flags]) == 0
             assert json.loads(capsys.readouterr().out)["calls"] == 66
+
+
+def test_a_certificate_without_enough_calls_makes_none(store, capsys):
+    service = Overlap()
+    with served(service, "/none/rerank") as address:
+        flags = ["--data", "texts", "--initial", "feature:1", "--store", str(store)]
+        few = ["certify", address, "--queries", "2", "--permutations", "2", *flags]
+        assert main([*few, "--calls", "9"]) == 1
+        assert "9 calls are not enough" in capsys.readouterr().err
+        assert not service.requests
+        assert main([*few, "--calls", "99"]) == EXIT_CODES["invariant"]
+        assert 9 < service.requests.total() <= 99
 
 
 def test_own_orders_show_the_effect_of_order_and_no_first_stage_is_made_up(store, tmp_path):
