@@ -265,9 +265,9 @@ def _attended(
 
 def margin(
     query_list: List, ranker: TrainedRanker, shown: str, changes: DocumentChanges,
-    pair: tuple[int, int],
+    pair: Sequence[int],
 ) -> Margin:  # fmt: skip
-    """Why a ranker puts one of two documents above the other, in this order with these changes.
+    """Why a ranker puts one document above another; see `core.answers.margin.explain`.
 
     Raises:
         ScoringError: the process has no answer.
