@@ -9,10 +9,11 @@ of one of them is tried; each kernel measures every list once.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import cache
+from functools import cache, cached_property
 from itertools import combinations, product
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
@@ -36,6 +37,7 @@ from shuffleproof.core.metrics.relevance import (
 )
 from shuffleproof.core.numerals import number
 from shuffleproof.core.parameters import parameters, parts_of
+from shuffleproof.core.perturb.sets import restrict
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
 from shuffleproof.core.studies.kinds.benchmark.outside_runs import as_ranked, in_order
 
@@ -76,6 +78,7 @@ HABITS: Mapping[str, Sequence[tuple[str, Mapping[str, str]]]] = {
 """Starts of a bundle, where its program has habits besides those of its measures."""
 
 Choices: TypeAlias = dict[str, Any]
+Scores = Float32[np.ndarray, " candidates"]
 
 
 class Around(NamedTuple):
@@ -87,12 +90,47 @@ class Around(NamedTuple):
     over: str = "queries"
 
 
-class JudgedRun(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class JudgedRun:
     """One run, or one fold of it: judged documents, and the retrieved ones in the file's order."""
 
     dataset: RankingDataset
     lists: CandidateLists
     scores: Float64[np.ndarray, " candidates"]
+
+    @cached_property
+    def by_ties(self) -> Mapping[str, Scores]:
+        """Scores by treatment of ties; `trec` needs ids of documents."""
+        orders = {
+            "averaged": as_ranked(self.lists, self.scores),
+            "row": in_order(self.lists, self.scores, np.arange(len(self.scores))),
+        }
+        with suppress(DataError):
+            places = document_order(self.dataset).places[self.lists.rows]
+            orders["trec"] = in_order(self.lists, self.scores, places)
+        return orders
+
+    def under(
+        self, ties: str, kept: Any, grades: Any
+    ) -> tuple[RankingDataset, CandidateLists, Scores]:
+        """Judged documents, lists and scores under choices of `_choices`."""
+        dataset, lists, scores = self.dataset, self.lists, self.by_ties[ties]
+        if kept != Around().kept:
+            depth, order = kept
+            by = self.by_ties["row" if order == "line" else ties]
+            inside = np.empty(len(scores), dtype=bool)
+            # Averaged ties are cut by line
+            inside[ragged.order_within(lists.offsets, -by)] = (
+                ragged.places_of(lists.offsets) < depth
+            )
+            lists, scores = restrict(lists, inside), scores[inside]
+        if grades != Around().grades:
+            lowest, binary = grades
+            high = np.float32(1) if binary else dataset.labels
+            # Negative grades say that a document is not judged, and stay
+            labels = np.where(dataset.labels >= lowest, high, np.minimum(dataset.labels, 0))
+            dataset = replace(dataset, labels=labels.astype(np.float32), fingerprint="")
+        return dataset, lists, scores
 
 
 class PublishedCell(NamedTuple):
@@ -248,42 +286,35 @@ def search(cells: Sequence[PublishedCell], folds: Sequence[JudgedRun], *, of_let
     >>> first.name, str(first.measures[0])
     ('trec_eval', 'NDCG(gain=linear)@10')
     """
-    tried = _conventions(cells, folds, of_letor=of_letor)
-    tried.sort(key=attrgetter("cost"))
-    rows = _distinct(_with_means(cells, folds, tried))
-    away = np.array([row.away for row in rows])
-    order = np.argsort(np.abs(away).max(axis=1), kind="stable")
-    nearest = [rows[at] for at in order if not rows[at].matches]
-    matching = [row for row in rows if row.matches]
-    simple = [bool(matching) and row.cost <= matching[0].cost for row in rows]
-    return Search((*matching, *nearest), len(tried), _chance(away[np.array(simple)]))
+    tried = sorted(_conventions(cells, folds, of_letor=of_letor), key=attrgetter("cost"))
+    groups: dict[tuple[float, ...], list[Convention]] = defaultdict(list)
+    for one in _with_means(cells, folds, tried):
+        # Different kernels may round the same mean differently
+        groups[tuple(round(mean, 7) for mean in one.means)].append(one)
+    rows = [
+        first._replace(same=tuple(dict.fromkeys(
+            one.name for one in rest if not one.cost and one.name != first.name
+        )))
+        for first, *rest in groups.values()
+    ]  # fmt: skip
+    rows.sort(key=lambda row: 0.0 if row.matches else max(map(abs, row.away)))
+    best = rows[0]
+    chance = _chance([row.away for row in rows if row.cost <= best.cost]) if best.matches else 0.0
+    return Search(tuple(rows), len(tried), chance)
 
 
-def _chance(away: Float64[np.ndarray, "conventions cells"]) -> float:
+def _chance(away: Sequence[Sequence[float]]) -> float:
     """Least share of the numbers around a published one that a mean rounds or truncates to.
 
-    >>> _chance(np.array([[0.2], [7.7], [5000.0]])) == 3 / 201
+    >>> _chance([[0.2], [7.7], [5000.0]]) == 3 / 201
     True
     """
     shares = []
-    for column in away.T:
-        printed = {*np.floor(column).tolist(), *np.rint(column).tolist()}
+    for column in zip(*away, strict=True):
+        printed = {*np.floor(column), *np.rint(column)}
         near = [one for one in printed if abs(one) <= NEIGHBOURS / 2]
         shares.append(len(near) / (NEIGHBOURS + 1))
     return min(shares)
-
-
-def _distinct(conventions: Iterable[Convention]) -> list[Convention]:
-    """First convention of every set of means, with the names of other tools of the same means."""
-    groups: dict[tuple[float, ...], list[Convention]] = defaultdict(list)
-    for one in conventions:
-        # Different kernels may round the same mean differently
-        groups[tuple(round(mean, 7) for mean in one.means)].append(one)
-    found = []
-    for first, *rest in groups.values():
-        same = dict.fromkeys(one.name for one in rest if not one.cost and one.name != first.name)
-        found.append(first._replace(same=tuple(same)))
-    return found
 
 
 def _conventions(
@@ -393,11 +424,7 @@ def _choices(folds: Sequence[JudgedRun]) -> dict[str, tuple[Any, ...]]:
         field.name: tuple(field.choices) for field in parameters(Measure) if field.choices
     }
     choices["empty"] = ("zero", "one", "skip")  # NaN is no published number
-    try:
-        for fold in folds:
-            document_order(fold.dataset)
-    except DataError:  # no ids, by which trec_eval orders ties
-        choices["ties"] = ("averaged", "row")
+    choices["ties"] = tuple(min((fold.by_ties for fold in folds), key=len))
     if highest > LARGEST_SUM:
         choices["gain"] = ("linear",)
     choices["relevant"], choices["p"] = levels, PERSISTENCES
@@ -482,17 +509,11 @@ def _values(
         for place, measure in (_kernel(measure, one.around) for measure in one.measures):
             measures[place][measure] = None
     found = defaultdict(list)
-    for dataset, lists, scores in folds:
-        orders = {
-            "averaged": as_ranked(lists, scores),
-            "row": in_order(lists, scores, np.arange(len(scores))),
-        }
-        if any(ties == "trec" for ties, *_ in measures):
-            orders["trec"] = in_order(lists, scores, document_order(dataset).places[lists.rows])
-        for place, of_place in measures.items():
-            values = _evaluate([*of_place], dataset, lists, orders, *place)
-            for at, measure in enumerate(of_place):
-                found[place, measure].append(values[at])
+    for fold, (place, of_place) in product(folds, measures.items()):
+        for measure, values in zip(
+            of_place, evaluate([*of_place], *fold.under(*place)), strict=True
+        ):
+            found[place, measure].append(values)
     return found
 
 
@@ -501,31 +522,3 @@ def _kernel(measure: Measure, around: Around) -> tuple[Any, Measure]:
     """Place of a measure's values, and the measure that has them."""
     place = measure.ties, around.kept, around.grades
     return place, measure.under(ties="averaged", empty="skip")
-
-
-def _evaluate(  # noqa: PLR0913, PLR0917 (a place, as `_kernel` has it)
-    measures: Sequence[Measure],
-    dataset: RankingDataset,
-    lists: CandidateLists,
-    orders: Mapping[str, Float32[np.ndarray, " candidates"]],
-    ties: str,
-    kept: Any,
-    grades: Any,
-) -> Float32[np.ndarray, "measures queries"]:
-    """Values of every query; `orders` are the scores by treatment of ties."""
-    scores = orders[ties]
-    if kept != Around().kept:
-        depth, order = kept
-        by = orders["row" if order == "line" else ties]
-        falling = ragged.order_within(lists.offsets, -by)  # averaged ties are cut by line
-        inside = np.sort(falling[ragged.places_of(lists.offsets) < depth])
-        offsets = ragged.offsets_of(np.minimum(lists.lengths, depth))
-        lists, scores = CandidateLists.unranked(offsets, lists.rows[inside]), scores[inside]
-    if grades != Around().grades:
-        lowest, binary = grades
-        labels = dataset.labels
-        high = np.float32(1) if binary else labels
-        # Negative grades say that a document is not judged, and stay
-        mapped = np.where(labels >= lowest, high, np.minimum(labels, 0))
-        dataset = replace(dataset, labels=mapped.astype(np.float32), fingerprint="")
-    return evaluate(measures, dataset, lists, scores)
