@@ -101,9 +101,8 @@ def of_benchmark(result: StudyResult, measure: str) -> Leaderboard:
 def of_scores(board: Scores, seed: int = 0) -> Leaderboard:
     """Examine scores on tasks; `seed` is that of the resamples."""
     means = _means(board.values)
-    rows, separation = _separated(
-        board.systems, means, (len(board.tasks), board.unit), resampled_means(board.values, seed)
-    )
+    resampled, size = resampled_means(board.values, seed), (len(board.tasks), board.unit)
+    rows, separation = _ranked(board.systems, means, resampled, size)
     winners = _winners(board.systems, means, wins_over_tasks(board.values))
     tasks, winner = smallest_removal(board.values)
     removal, without = None, f"{winners['mean']} wins by mean whatever is left out."
@@ -123,29 +122,18 @@ def _means(values: Float64[np.ndarray, "systems tasks"]) -> Float64[np.ndarray, 
     return rounded(pd.DataFrame(values).mean(axis=1).to_numpy())
 
 
-def _separated(
+def _ranked(
     systems: tuple[str, ...],
     values: Float64[np.ndarray, " systems"],
-    size: tuple[int, str],
     resampled: Float64[np.ndarray, "resamples systems"],
+    size: tuple[int, str],
 ) -> tuple[pd.DataFrame, str]:
-    """Rows, and a sentence on their separation; `size`: number of tasks or games, and their noun.
+    """Rows, the best first, and a sentence on separation; `size`: tasks or games, and their noun.
 
     Resamples of few tasks or games that one system wins never show another winner.
     """
-    if size[0] < LEAST_QUERIES:
-        rows = _rows(systems, values, np.zeros((1, len(values))))  # every rank is possible
-        return rows, f"{counted(*size)} cannot separate systems; {LEAST_QUERIES} may."
-    rows = _rows(systems, values, resampled)
-    return rows, _separation(rows)
-
-
-def _rows(
-    systems: tuple[str, ...],
-    values: Float64[np.ndarray, " systems"],
-    resampled: Float64[np.ndarray, "resamples systems"],
-) -> pd.DataFrame:
-    """Rows of the leaderboard, the best first."""
+    few = size[0] < LEAST_QUERIES
+    resampled = np.zeros((1, len(values))) if few else resampled  # every rank is possible
     order = scores.by_falling_score(values)
     rank, low, high = rank_intervals(values, resampled)
     groups, leader = [1], order[0]
@@ -153,11 +141,21 @@ def _rows(
         is_separated = bool((resampled[:, leader] > resampled[:, at]).mean() > LEVEL)
         groups.append(groups[-1] + is_separated)
         leader = at if is_separated else leader
-    columns = {"system": systems, "score": values, "rank": rank, "low": low, "high": high}
-    frame = pd.DataFrame(columns)
-    frame = frame.iloc[order].reset_index(drop=True).assign(group=groups)
-    ranks = zip(frame["rank"], frame["low"], frame["high"], strict=True)
-    return frame.assign(badge=[f"rank {own} ({low}–{high})" for own, low, high in ranks])
+    badges = [
+        f"rank {own} ({first}–{last})" for own, first, last in zip(rank, low, high, strict=True)
+    ]
+    rows = pd.DataFrame({
+        "system": systems, "score": values, "rank": rank, "low": low, "high": high, "badge": badges,
+    }).iloc[order].reset_index(drop=True)  # fmt: skip
+    rows.insert(5, "group", groups)
+    if few:
+        return rows, f"{counted(*size)} cannot separate systems; {LEAST_QUERIES} may."
+    others = groups.count(1) - 1
+    separation = f"{counted(others, 'other')} cannot be separated from it (95 %)."
+    return rows, (
+        f"{systems[order[0]]} is first; {separation}" if others
+        else f"{systems[order[0]]} is first, and separated from all others (95 %)."
+    )  # fmt: skip
 
 
 def wins_over_tasks(
@@ -279,9 +277,8 @@ def _of_games(board: Games, seed: int) -> Leaderboard:
         drawn = random.integers(len(board.results), size=len(board.results))
         row[:] = scores.bradley_terry(_wins(board.pairs[drawn], board.results[drawn], count))
     points = SCALE / np.log(10)
-    rows, separation = _separated(
-        board.systems, strengths * points, (len(board.results), "game"), resampled * points
-    )
+    size = (len(board.results), "game")
+    rows, separation = _ranked(board.systems, strengths * points, resampled * points, size)
     played = np.nansum(wins, axis=1) + np.nansum(wins, axis=0)
     winners = _winners(board.systems, np.nansum(wins, axis=1) / played, wins)
     orders = np.stack([random.permutation(len(board.results)) for _ in range(ORDERS)])
@@ -325,9 +322,9 @@ def _of_counts(board: Counts, seed: int) -> Leaderboard:
     random = generator(seed, "leaderboard")
     # Uniform prior: a system without a loss may still lose
     resampled = random.beta(board.wins + 1, board.losses + 1, (RESAMPLES, len(games)))
-    rows = _rows(board.systems, shares, resampled)
+    rows, separation = _ranked(board.systems, shares, resampled, (int(games.sum()), "game"))
     winner = board.systems[int(np.argmax(shares))]
-    sentences = (_separation(rows), _contradiction(board, resampled))
+    sentences = (separation, _contradiction(board, resampled))
     return Leaderboard(rows, {"win share": winner}, sentences=tuple(filter(None, sentences)))
 
 
@@ -351,13 +348,6 @@ def _contradiction(board: Counts, resampled: Float64[np.ndarray, "resamples syst
 
 
 # ------------------------------------------------------------------ sentences
-
-
-def _separation(rows: pd.DataFrame) -> str:
-    first, group = rows["system"].iloc[0], int((rows["group"] == 1).sum())
-    if group == 1:
-        return f"{first} is first, and separated from all others (95 %)."
-    return f"{first} is first; {counted(group - 1, 'other')} cannot be separated from it (95 %)."
 
 
 def _by_winner(winners: Mapping[str, str]) -> dict[str, list[str]]:
