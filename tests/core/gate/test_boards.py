@@ -13,7 +13,7 @@ from shuffleproof.core.errors import DataError
 from shuffleproof.core.gate import differences
 from shuffleproof.core.gate.boards import Scores, read_board
 from shuffleproof.core.gate.differences import leaderboard
-from shuffleproof.core.gate.ranks import rank_intervals, resampled_means
+from shuffleproof.core.gate.leaderboard import rank_intervals, resampled_means
 from tests.core.gate.test_leaderboard import VALUES, written
 
 
