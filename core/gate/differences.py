@@ -17,7 +17,13 @@ from shuffleproof.core.aggregate import kernels, scores
 from shuffleproof.core.aggregate.kemeny import best_order
 from shuffleproof.core.compiled import compiled
 from shuffleproof.core.gate.boards import Counts, Games, Scores, read_board
-from shuffleproof.core.gate.leaderboard import LEVEL, RESAMPLES, rank_intervals, resampled_means, rounded
+from shuffleproof.core.gate.leaderboard import (
+    LEVEL,
+    RESAMPLES,
+    rank_intervals,
+    resampled_means,
+    rounded,
+)
 from shuffleproof.core.rankers.name import REFERENCES
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.kinds.benchmark.table import LEAST_QUERIES, per_query

@@ -22,10 +22,11 @@ from shuffleproof.core.studies.published import (
     JudgedRun,
     PublishedCell,
     _choices,
+    answer_of,
     cells_of,
+    folds_of,
     search,
 )
-from shuffleproof.core.studies.published_answer import answer_of, folds_of
 from tests import loading, places
 
 DL19 = places.DATA / "recorded_rerankers"
