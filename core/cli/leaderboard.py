@@ -10,7 +10,7 @@ SHOWN = 20
 
 def leaderboard(arguments: argparse.Namespace) -> Answer:
     """`leaderboard`: ranks with intervals, winners by rule, and what the winner depends on."""
-    board = differences.leaderboard(arguments.table, arguments.seed)
+    board = differences.leaderboard(arguments.table)
     rows = board.rows.to_dict("records")
     columns = ("system", "score", "badge", "group")
     shown = [{column: row[column] for column in columns} for row in rows]

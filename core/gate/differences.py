@@ -65,14 +65,13 @@ class Leaderboard:
     sentences: tuple[str, ...] = ()
 
 
-def leaderboard(source: str | PathLike[str] | pd.DataFrame, seed: int = 0) -> Leaderboard:
+def leaderboard(source: str | PathLike[str] | pd.DataFrame) -> Leaderboard:
     """Examine a leaderboard: which of its systems are different?
 
     Args:
         source: a table (CSV, Parquet, Arrow, JSON lines) or data frame of systems × tasks with the
             names in the first column, of games (`model_a`, `model_b`, `winner`) or of `wins` and
             `losses`; or a folder of card.json files.
-        seed: of the resamples.
 
     Raises:
         DataError: no such table; see `read_board`.
@@ -90,8 +89,8 @@ def leaderboard(source: str | PathLike[str] | pd.DataFrame, seed: int = 0) -> Le
     """
     board = read_board(source if isinstance(source, pd.DataFrame) else Path(source))
     if isinstance(board, Scores):
-        return of_scores(board, seed)
-    return _of_games(board, seed) if isinstance(board, Games) else _of_counts(board, seed)
+        return of_scores(board)
+    return _of_games(board) if isinstance(board, Games) else _of_counts(board)
 
 
 def of_benchmark(result: StudyResult, measure: str) -> Leaderboard:
@@ -104,10 +103,10 @@ def of_benchmark(result: StudyResult, measure: str) -> Leaderboard:
 # ------------------------------------------------------------------ scores on tasks
 
 
-def of_scores(board: Scores, seed: int = 0) -> Leaderboard:
-    """Examine scores on tasks; `seed` is that of the resamples."""
+def of_scores(board: Scores) -> Leaderboard:
+    """Examine scores on tasks."""
     means = _means(board.values)
-    resampled, size = resampled_means(board.values, seed), (len(board.tasks), board.unit)
+    resampled, size = resampled_means(board.values), (len(board.tasks), board.unit)
     rows, separation = _ranked(board.systems, means, resampled, size)
     winners = _winners(board.systems, means, wins_over_tasks(board.values))
     tasks, winner = smallest_removal(board.values)
@@ -273,11 +272,11 @@ def _missing(board: Scores) -> tuple[dict[str, Any] | None, str]:
 # ------------------------------------------------------------------ games, wins and losses
 
 
-def _of_games(board: Games, seed: int) -> Leaderboard:
+def _of_games(board: Games) -> Leaderboard:
     count = len(board.systems)
     wins = _wins(board.pairs, board.results, count)
     strengths = scores.bradley_terry(wins)
-    random = generator(seed, "leaderboard")
+    random = generator(0, "leaderboard")
     resampled = np.empty((GAME_RESAMPLES, count))
     for row in resampled:
         drawn = random.integers(len(board.results), size=len(board.results))
@@ -322,10 +321,10 @@ def _elo(pairs: np.ndarray, results: np.ndarray, orders: np.ndarray, systems: in
     return ratings
 
 
-def _of_counts(board: Counts, seed: int) -> Leaderboard:
+def _of_counts(board: Counts) -> Leaderboard:
     games = board.wins + board.losses
     shares = board.wins / games
-    random = generator(seed, "leaderboard")
+    random = generator(0, "leaderboard")
     # Uniform prior: a system without a loss may still lose
     resampled = random.beta(board.wins + 1, board.losses + 1, (RESAMPLES, len(games)))
     rows, separation = _ranked(board.systems, shares, resampled, (int(games.sum()), "game"))

@@ -146,7 +146,7 @@ def _values(place: str, card: CardFile, condition: Condition) -> Queries:
 
 
 def resampled_means(
-    values: Float64[np.ndarray, "systems tasks"], seed: int = 0
+    values: Float64[np.ndarray, "systems tasks"],
 ) -> Float64[np.ndarray, "resamples systems"]:
     """Means of each system over tasks drawn with replacement: the same tasks for all systems.
 
@@ -154,7 +154,7 @@ def resampled_means(
     """
     there = ~np.isnan(values)
     tasks = values.shape[1]
-    draws = generator(seed, "leaderboard").multinomial(tasks, np.full(tasks, 1 / tasks), RESAMPLES)
+    draws = generator(0, "leaderboard").multinomial(tasks, np.full(tasks, 1 / tasks), RESAMPLES)
     weights = draws.astype(np.float64)
     sums, counts = weights @ np.nan_to_num(values).T, weights @ there.T.astype(np.float64)
     return rounded(np.where(counts > 0, sums / np.maximum(counts, 1), np.nanmean(values, axis=1)))
