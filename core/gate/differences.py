@@ -146,20 +146,17 @@ def _ranked(
         is_separated = bool((resampled[:, leader] > resampled[:, at]).mean() > LEVEL)
         groups.append(groups[-1] + is_separated)
         leader = at if is_separated else leader
-    badges = [
-        f"rank {own} ({first}–{last})" for own, first, last in zip(rank, low, high, strict=True)
-    ]
-    rows = pd.DataFrame({
-        "system": systems, "score": values, "rank": rank, "low": low, "high": high, "badge": badges,
-    }).iloc[order].reset_index(drop=True)  # fmt: skip
-    rows.insert(5, "group", groups)
+    columns = {"score": values, "rank": rank, "low": low, "high": high}
+    rows = pd.DataFrame(columns, pd.Index(systems, name="system")).iloc[order].reset_index()
+    ranks = zip(rows["rank"], rows["low"], rows["high"], strict=True)
+    rows = rows.assign(group=groups, badge=[f"rank {own} ({a}–{b})" for own, a, b in ranks])
     if few:
         return rows, f"{counted(*size)} cannot separate systems; {LEAST_QUERIES} may."
-    others = groups.count(1) - 1
-    separation = f"{counted(others, 'other')} cannot be separated from it (95 %)."
+    tied = counted(groups.count(1) - 1, "other")
+    first, alone = f"{systems[order[0]]} is first", groups.count(1) == 1
     return rows, (
-        f"{systems[order[0]]} is first; {separation}" if others
-        else f"{systems[order[0]]} is first, and separated from all others (95 %)."
+        f"{first}, and separated from all others (95 %)." if alone
+        else f"{first}; {tied} cannot be separated from it (95 %)."
     )  # fmt: skip
 
 
