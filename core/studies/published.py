@@ -313,28 +313,9 @@ class Convention(NamedTuple):
         return ", ".join((self.tool, *self.changes))
 
 
-class Search(NamedTuple):
-    """Outcome of a search.
-
-    Attributes:
-        rows: conventions of different means: those that match, simplest first; then the nearest.
-        tried: number of conventions.
-        chance: share of the numbers around a published one that conventions as simple as the
-            first match give too; of several cells, the smallest.
-    """
-
-    rows: tuple[Convention, ...]
-    tried: int
-    chance: float = 0.0
-
-    @property
-    def matches(self) -> bool:
-        """True if a tool's own conventions match, or changed ones that few numbers would match."""
-        best = self.rows[0]
-        return best.matches and (not best.cost or self.chance <= WEAK)
-
-
-def search(cells: Sequence[PublishedCell], folds: Sequence[JudgedRun], *, of_letor: bool) -> Search:
+def search(
+    cells: Sequence[PublishedCell], folds: Sequence[JudgedRun], *, of_letor: bool
+) -> tuple[list[Convention], int]:
     """Try the conventions on a run.
 
     Args:
@@ -342,10 +323,14 @@ def search(cells: Sequence[PublishedCell], folds: Sequence[JudgedRun], *, of_let
         folds: the run, or its folds.
         of_letor: True for scores of LETOR rows, whose tools are tried first.
 
+    Returns:
+        Conventions of different means: those that match, simplest first, then the nearest; and the
+        number of those tried.
+
     >>> grades, bounds = np.array([0, 1, 2], np.float32), np.array([0, 3])
     >>> judged = RankingDataset(np.zeros((3, 0), np.float32), grades, bounds, ("1",), ())
     >>> run = JudgedRun(judged, CandidateLists.all_documents(judged), np.array([3.0, 2.0, 1.0]))
-    >>> first = search([PublishedCell.of(".6199", "ndcg@10")], [run], of_letor=False).rows[0]
+    >>> (first, *_), _ = search([PublishedCell.of(".6199", "ndcg@10")], [run], of_letor=False)
     >>> first.name, str(first.measures[0])
     ('trec_eval', 'NDCG(gain=linear)@10')
     """
@@ -361,9 +346,7 @@ def search(cells: Sequence[PublishedCell], folds: Sequence[JudgedRun], *, of_let
         for first, *rest in groups.values()
     ]  # fmt: skip
     rows.sort(key=lambda row: 0.0 if row.matches else max(map(abs, row.away)))
-    best = rows[0]
-    chance = _chance([row.away for row in rows if row.cost <= best.cost]) if best.matches else 0.0
-    return Search(tuple(rows), len(tried), chance)
+    return rows, len(tried)
 
 
 def _chance(away: Sequence[Sequence[float]]) -> float:
@@ -487,7 +470,7 @@ def _choices(folds: Sequence[JudgedRun]) -> dict[str, tuple[Any, ...]]:
         field.name: tuple(field.choices) for field in parameters(Measure) if field.choices
     }
     choices["empty"] = ("zero", "one", "skip")  # NaN is no published number
-    choices["ties"] = tuple(min((fold.by_ties for fold in folds), key=len))
+    choices["ties"] = min((tuple(fold.by_ties) for fold in folds), key=len)
     if highest > LARGEST_SUM:
         choices["gain"] = ("linear",)
     choices["relevant"], choices["p"] = levels, PERSISTENCES
@@ -591,16 +574,29 @@ def answer_of(
     cells: Sequence[PublishedCell], folds: Sequence[JudgedRun], *, of_letor: bool = False
 ) -> dict[str, Any]:
     """Answer of `which`: the finding, the rows, and how many conventions were tried."""
-    found = search(cells, folds, of_letor=of_letor)
-    shown = [row for row in found.rows if row.matches]
-    nearest = found.rows[len(shown) : len(shown) + NEAREST]
+    rows, tried = search(cells, folds, of_letor=of_letor)
+    best, numbers = rows[0], listed([cell.text for cell in cells])
+    chance = _chance([row.away for row in rows if row.cost <= best.cost]) if best.matches else 0.0
+    # Changed conventions that many numbers would match say too little
+    matches = best.matches and (not best.cost or chance <= WEAK)
+    if matches:
+        finding = f"{numbers} {'is' if len(cells) == 1 else 'are'} {_in_sentence(cells, best)}."
+    elif best.matches:
+        simplest = _in_sentence(cells, best)
+        finding = f"No simple convention gives {numbers}. The simplest that does: {simplest}."
+    else:
+        cell, mean = cells[best.worst_cell], best.means[best.worst_cell]
+        away = number(mean - cell.value, f"+.{cell.digits + 1}f")
+        finding = f"None of {counted(tried, 'convention')} gives {numbers}. "
+        finding += f"The nearest, {best.name}, differs by {away}."
+    matching = [row for row in rows if row.matches]
     return {
-        "finding": finding(cells, found),
-        "notes": notes(cells, found),
-        "matches": found.matches,
-        "tried": found.tried,
-        "chance": found.chance,
-        "rows": [_row(cells, row) for row in (*shown, *nearest)],
+        "finding": finding,
+        "notes": notes(cells, matching, chance),
+        "matches": matches,
+        "tried": tried,
+        "chance": chance,
+        "rows": [_row(cells, row) for row in rows[: len(matching) + NEAREST]],
     }
 
 
@@ -637,16 +633,8 @@ def _row(cells: Sequence[PublishedCell], row: Convention) -> dict[str, Any]:
     }
 
 
-def finding(cells: Sequence[PublishedCell], found: Search) -> str:
-    """Sentence with the simplest convention that matches, or the nearest."""
-    numbers, best = listed([cell.text for cell in cells]), found.rows[0]
-    if not best.matches:
-        cell, mean = cells[best.worst_cell], best.means[best.worst_cell]
-        away = number(mean - cell.value, f"+.{cell.digits + 1}f")
-        return (
-            f"None of {counted(found.tried, 'convention')} gives {numbers}. "
-            f"The nearest, {best.name}, differs by {away}."
-        )
+def _in_sentence(cells: Sequence[PublishedCell], best: Convention) -> str:
+    """Measures, tool and changes of a convention that matches."""
     names = [measure.without_conventions for measure in best.measures]
     measures = [
         f"{name} (not {cell.heading})" if cell.heading not in {"", name} else name
@@ -655,15 +643,13 @@ def finding(cells: Sequence[PublishedCell], found: Search) -> str:
     changes = [change for change in best.changes if change not in names]
     tool = f"{best.tool} with {listed(changes)}" if changes else best.tool
     cut = ", truncated" * ("truncated" in best.digits)
-    outcome = f"{listed(measures)} by {tool}{cut}"
-    if not found.matches:
-        return f"No simple convention gives {numbers}. The simplest that does: {outcome}."
-    return f"{numbers} {'is' if len(cells) == 1 else 'are'} {outcome}."
+    return f"{listed(measures)} by {tool}{cut}"
 
 
-def notes(cells: Sequence[PublishedCell], found: Search) -> list[str]:
+def notes(
+    cells: Sequence[PublishedCell], matching: Sequence[Convention], chance: float
+) -> list[str]:
     """Sentences on other conventions that match, on matches by chance, and on other measures."""
-    matching = [row for row in found.rows if row.matches]
     if not matching:
         known = len(cells) == 1 and cells[0].measure
         return ["Leave out --measure to try every measure."] if known else []
@@ -674,9 +660,9 @@ def notes(cells: Sequence[PublishedCell], found: Search) -> list[str]:
         rest = len(others) - NAMED
         named = others if rest <= 0 else [*others[:NAMED], f"{rest} more"]
         sentences.append(f"Also matching: {listed(named)}.")
-    if found.chance > WEAK:
+    if chance > WEAK:
         numbers = listed([cell.text for cell in cells])
-        share = percent(found.chance)
+        share = percent(chance)
         sentences.append(f"Weak evidence: {share} of the numbers near {numbers} match as simply.")
     return sentences
 
