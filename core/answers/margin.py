@@ -101,14 +101,13 @@ def _most(sentence: str, effects: pd.DataFrame) -> str:
     return f" {sentence.format(most.iloc[0], number(most['effect'], '+.3g'))}"
 
 
-def explain(  # noqa: PLR0913 (what, of what, and how exactly)
+def explain(
     ranker: Ranker,
     judged: JudgedLists,
     pair: Sequence[int] = (),
     groups: Mapping[str, Sequence[int]] | None = None,
     *,
     names: Sequence[str] = (),
-    seed: int = 0,
 ) -> Margin:
     """Explain why a ranker puts one document of a list above another.
 
@@ -119,7 +118,6 @@ def explain(  # noqa: PLR0913 (what, of what, and how exactly)
             the first two of the ranking.
         groups: ids of features by name of their group; other features are groups of their own.
         names: of the documents; by default their ids.
-        seed: of sampled effects, of more than 12 groups.
 
     Raises:
         DataError: fewer than two documents, or a score that is not finite.
@@ -155,7 +153,7 @@ def explain(  # noqa: PLR0913 (what, of what, and how exactly)
 
     values = (
         shapley.exact(game, len(players)) if len(players) <= shapley.EXACT
-        else shapley.sampled(game, len(players), generator(seed, "shapley", query))
+        else shapley.sampled(game, len(players), generator(0, "shapley", query))
     )  # fmt: skip
     effects = values.effects + np.outer([0, -1, 1], values.half_widths)
     features = pd.DataFrame(effects.T, players, ["effect", "low", "high"])

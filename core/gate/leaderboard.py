@@ -115,19 +115,16 @@ def _groups(folder: Path) -> dict[Group, list[Member]]:
 
 def _ranked(group: Group, members: Sequence[Member]) -> pd.DataFrame:
     """Rows of one group."""
-    rows = []
-    for member in members:
-        ends = {family: float(np.nanmean(each)) for family, each in member.by_family.items()}
-        worst = min(ends, key=ends.__getitem__)
-        start, end = float(np.nanmean(member.unchanged)), float(np.nanmean(member.mean))
-        rows.append({
-            "group": f"{group[0]}, {group[1]}", "card": member.card, "ranker": member.name,
-            "unchanged": start, "perturbed": end, "kept": end / start if start else np.nan,
-            "worst": worst, "worst_mean": ends[worst], "queries": len(member.queries),
-        })  # fmt: skip
-    frame = pd.DataFrame(rows)
     values = np.array([member.mean for member in members])
     means = np.nanmean(values, axis=1)
+    ends = pd.DataFrame([member.by_family for member in members]).map(np.nanmean)
+    frame = pd.DataFrame({
+        "group": f"{group[0]}, {group[1]}", "card": [member.card for member in members],
+        "ranker": [member.name for member in members],
+        "unchanged": [np.nanmean(member.unchanged) for member in members], "perturbed": means,
+        "worst": ends.idxmin(axis=1), "worst_mean": ends.min(axis=1), "queries": values.shape[1],
+    })  # fmt: skip
+    frame["kept"] = means / frame["unchanged"].where(frame["unchanged"] != 0)
     _, frame["first"], frame["last"] = rank_intervals(means, resampled_means(values))
     return frame.sort_values("perturbed", ascending=False, ignore_index=True)
 
