@@ -253,9 +253,9 @@ def _group_names(
 ) -> Shaped[np.ndarray, " features"]:
     """Name of the group of every column."""
     ids, names = judged.dataset.feature_ids, judged.dataset.names
-    grouped = [(feature, name) for name, members in (groups or {}).items() for feature in members]
-    group_of = dict(grouped)
-    if len(group_of) < len(grouped) or not group_of.keys() <= {*ids}:
+    groups = groups or {}
+    group_of = {feature: name for name, members in groups.items() for feature in members}
+    if len(group_of) < sum(map(len, groups.values())) or not group_of.keys() <= {*ids}:
         raise ParameterError("groups", groups, "ids of features by name, each id once")
     pairs = zip(ids, names, strict=True)
     return np.array([group_of.get(feature, name) for feature, name in pairs], dtype=object)

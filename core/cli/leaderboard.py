@@ -12,8 +12,7 @@ def leaderboard(arguments: argparse.Namespace) -> Answer:
     """`leaderboard`: ranks with intervals, winners by rule, and what the winner depends on."""
     board = differences.leaderboard(arguments.table)
     rows = board.rows.to_dict("records")
-    columns = ("system", "score", "badge", "group")
-    shown = [{column: row[column] for column in columns} for row in rows]
+    shown = board.rows[["system", "score", "badge", "group"]].to_dict("records")
     text = f"{table(shown[:SHOWN])}\n\n{' '.join(board.sentences)}"
     details = table(shown[SHOWN:]) if shown[SHOWN:] else ""
     return Answer(vars(board) | {"rows": rows}, text, details=details)
