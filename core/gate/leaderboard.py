@@ -50,7 +50,7 @@ def standings(folder: Path) -> pd.DataFrame:
 
     Cards of the same lists, measure and perturbations are one group: their rankers are compared
     by their means over all perturbations, each at its highest level. The ranks are those of 95 %
-    of the resamples, as in `differences.leaderboard`.
+    of the resamples, as in `boards.leaderboard`.
 
     Args:
         folder: folder of card.json files.
