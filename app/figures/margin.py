@@ -37,10 +37,12 @@ def effects(features: pd.DataFrame, documents: pd.DataFrame, rest: float, ranker
     frame["y"] = frame.index + (frame["kind"] != "feature")
     for kind, opacity in KINDS.items():
         rows = frame[frame["kind"] == kind]
+        half_widths = rows["high"] - rows["effect"]
         figure.add_bar(
             x=rows["effect"], y=rows["y"], orientation="h", name=kind, customdata=rows["name"],
             marker={"color": faded(color, opacity), "line": {"color": color, "width": 1}},
-            error_x={"array": rows["high"] - rows["effect"], "thickness": 1.2},
+            # Intervals of width 0 would have ends
+            error_x={"array": half_widths, "thickness": 1.2, "visible": bool(half_widths.any())},
             hovertemplate=f"<b>%{{customdata}}</b>: %{{x:+.3g}}<extra>{kind}</extra>",
         )  # fmt: skip
     laid_out(figure, height=130 + 20 * len(frame), bargap=0.25, barmode="overlay")
