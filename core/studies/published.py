@@ -556,10 +556,9 @@ def _values(
             measures[place][measure] = None
     found = defaultdict(list)
     for fold, (place, of_place) in product(folds, measures.items()):
-        for measure, values in zip(
-            of_place, evaluate([*of_place], *fold.under(*place)), strict=True
-        ):
-            found[place, measure].append(values)
+        values = evaluate([*of_place], *fold.under(*place))
+        for measure, of_measure in zip(of_place, values, strict=True):
+            found[place, measure].append(of_measure)
     return found
 
 
