@@ -263,29 +263,23 @@ def _attended(
     return answer
 
 
+@st.cache_data(max_entries=256, show_spinner="Scoring the list without each document …")
 def margin(
     query_list: List, ranker: TrainedRanker, shown: str, changes: DocumentChanges,
-    pair: tuple[int, int],
+    pair: Sequence[int],
 ) -> Margin:  # fmt: skip
-    """Why a ranker puts one of two documents above the other, in this order with these changes.
+    """Why a ranker puts one document above another; see `core.answers.margin.explain`.
 
     Raises:
         ScoringError: the process has no answer.
     """
     listed = documents(query_list, (shown,))
-    found = _margin(
-        query_list.question()
-        | {"ranker": ranker.key, "order": ShownOrder.parse(shown).arranged(listed), "pair": pair}
-        | {"changes": changes.texts(), "names": changes.documents(listed).ids}
-    )
+    question = query_list.question() | {"ranker": ranker.key, "changes": changes.texts()}
+    question["order"] = ShownOrder.parse(shown).arranged(listed)
+    question |= {"pair": pair, "names": changes.documents(listed).ids}
+    found = resident().ask(MARGIN, question)
     tables = {name: pd.DataFrame(found[name]) for name in ("features", "documents")}
     return Margin(**{**found, **tables, "ranker": ranker.label})
-
-
-@st.cache_data(max_entries=256, show_spinner="Scoring the list without each document …")
-def _margin(question: dict[str, Any]) -> dict[str, Any]:
-    answer: dict[str, Any] = resident().ask(MARGIN, question)
-    return answer
 
 
 def _data(data: str) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """One document above another: effects of features and of other documents on the margin."""
 
-from typing import Any
-
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -21,36 +19,31 @@ def effects(features: pd.DataFrame, documents: pd.DataFrame, rest: float, ranker
     """Bars of the largest effects, documents below the features.
 
     Args:
-        features: feature, effect, low, high; the largest first.
-        documents: document, effect, above_rank, below_rank, swaps; the largest first.
+        features: feature, effect and high, the end of its interval; the largest first.
+        documents: document, effect, swaps; the largest first.
         rest: margin with equal features.
         ranker: label of the ranker, for its colour.
     """
-    color, figure, bars = stroke(ranker).color, go.Figure(), []
-    for row in features.head(FEATURES).to_dict("records"):
-        interval = f"95 % interval {row['low']:.3g} to {row['high']:.3g}"
-        bars.append(("feature", row["feature"], row["effect"], row["high"], interval))
+    color, figure = stroke(ranker).color, go.Figure()
+    shown = features.head(FEATURES)[["feature", "effect", "high"]]
+    bars = [("feature", *row) for row in shown.itertuples(index=False)]
     if bars:
-        bars.append(("feature", "equal features", rest, rest, "margin with equal features"))
+        bars.append(("feature", "equal features", rest, rest))
     # Documents that swap the two first, below an empty line
     others = documents.sort_values("swaps", ascending=False, kind="stable").head(DOCUMENTS)
-    for row in others.to_dict("records"):
-        without = f"without it, the two have ranks {row['above_rank']} and {row['below_rank']}"
-        kind = "swaps the two" if row["swaps"] else "other document"
-        bars.append((kind, row["document"], row["effect"], row["effect"], without))
-    frame = pd.DataFrame(bars, columns=["kind", "name", "effect", "high", "text"])
+    for name, effect, swaps in others[["document", "effect", "swaps"]].itertuples(index=False):
+        bars.append(("swaps the two" if swaps else "other document", name, effect, effect))
+    frame = pd.DataFrame(bars, columns=["kind", "name", "effect", "high"])
     frame["y"] = frame.index + (frame["kind"] != "feature")
     for kind, opacity in KINDS.items():
-        rows: Any = frame[frame["kind"] == kind]
+        rows = frame[frame["kind"] == kind]
+        half_widths = rows["high"] - rows["effect"]
         figure.add_bar(
-            x=rows["effect"], y=rows["y"], orientation="h", name=kind,
+            x=rows["effect"], y=rows["y"], orientation="h", name=kind, customdata=rows["name"],
             marker={"color": faded(color, opacity), "line": {"color": color, "width": 1}},
-            error_x={
-                "type": "data", "array": rows["high"] - rows["effect"], "thickness": 1.2,
-                "visible": bool((rows["high"] > rows["effect"]).any()),
-            },
-            customdata=rows[["name", "text"]],
-            hovertemplate="<b>%{customdata[0]}</b>: %{x:+.3g}<br>%{customdata[1]}<extra></extra>",
+            # Intervals of width 0 would have ends
+            error_x={"array": half_widths, "thickness": 1.2, "visible": bool(half_widths.any())},
+            hovertemplate=f"<b>%{{customdata}}</b>: %{{x:+.3g}}<extra>{kind}</extra>",
         )  # fmt: skip
     laid_out(figure, height=130 + 20 * len(frame), bargap=0.25, barmode="overlay")
     xaxes(figure, title="effect on the margin", zeroline=True, zerolinecolor="rgba(127,127,127,.8)")

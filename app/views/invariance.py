@@ -192,7 +192,7 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
         st.subheader("Why")
         for answer in answers:
             st.markdown(f"- {escaped_sentence(_why(answer, shown))}")
-    margins.draw(query_list, shown, [(answer.ranker, answer.moves) for answer in answers])
+    margins.draw(query_list, shown, chosen)
     added_documents.draw(query_list.query)
     _certificates(data, query_list.recipe, chosen)
     if place := parts.fold("All numbers for this list", "every number"):

@@ -52,8 +52,8 @@ class Margin:
         rest: margin if both documents have the list's mean of every feature.
         alone: other documents play no part, by declaration and in every removal.
         features: `feature`, `effect` (the largest first) and its 95 % interval `low` to `high`.
-        documents: `document`, `effect` (the largest first); without it, the pair's `above_rank` and
-            `below_rank`, and `swaps`: the pair is swapped.
+        documents: `document`, `effect` (the largest first), and `swaps`: without it, the pair is
+            swapped.
     """
 
     ranker: str
@@ -101,14 +101,13 @@ def _most(sentence: str, effects: pd.DataFrame) -> str:
     return f" {sentence.format(most.iloc[0], number(most['effect'], '+.3g'))}"
 
 
-def explain(  # noqa: PLR0913 (what, of what, and how exactly)
+def explain(
     ranker: Ranker,
     judged: JudgedLists,
     pair: Sequence[int] = (),
     groups: Mapping[str, Sequence[int]] | None = None,
     *,
     names: Sequence[str] = (),
-    seed: int = 0,
 ) -> Margin:
     """Explain why a ranker puts one document of a list above another.
 
@@ -119,7 +118,6 @@ def explain(  # noqa: PLR0913 (what, of what, and how exactly)
             the first two of the ranking.
         groups: ids of features by name of their group; other features are groups of their own.
         names: of the documents; by default their ids.
-        seed: of sampled effects, of more than 12 groups.
 
     Raises:
         DataError: fewer than two documents, or a score that is not finite.
@@ -137,13 +135,12 @@ def explain(  # noqa: PLR0913 (what, of what, and how exactly)
     at = _pair(positions(lists.offsets, scores, lists.rows), pair)
     margin = float(scores[at[0]] - scores[at[1]])
     doubt = float(measure_floor(ranker, judged, scores)[0].doubt[at].sum())
-    documents = _without_each(ranker, judged, at)
-    documents["swaps"] = documents["effect"] > margin + doubt
-    documents.insert(0, "document", np.delete(np.array(names, dtype=object), at))
+    removals = _removal_effects(ranker, judged, at)
     alone = not {"neighbours", "order"} & set(ranker.reads)
-    alone = alone and bool((documents["effect"].abs() <= doubt).all())
-    if alone:
-        documents["effect"] = 0.0
+    alone = alone and bool((np.abs(removals) <= doubt).all())
+    others = np.delete(np.array(names, dtype=object), at)
+    documents = pd.DataFrame({"document": others, "effect": np.where(alone, 0.0, removals)})
+    documents["swaps"] = removals > margin + doubt
     labels, reads_features = _group_names(judged, groups), "features" in ranker.reads
     mean = moments(dataset.features[lists.rows].astype(np.float64))[0].astype(np.float32)
     # Groups of equal cells have no effect, and cost nothing
@@ -156,7 +153,7 @@ def explain(  # noqa: PLR0913 (what, of what, and how exactly)
 
     values = (
         shapley.exact(game, len(players)) if len(players) <= shapley.EXACT
-        else shapley.sampled(game, len(players), generator(seed, "shapley", query))
+        else shapley.sampled(game, len(players), generator(0, "shapley", query))
     )  # fmt: skip
     effects = values.effects + np.outer([0, -1, 1], values.half_widths)
     features = pd.DataFrame(effects.T, players, ["effect", "low", "high"])
@@ -217,8 +214,10 @@ def _margins(
     return scores[:, pair[0]] - scores[:, pair[1]]
 
 
-def _without_each(ranker: Ranker, judged: JudgedLists, pair: Pair) -> pd.DataFrame:
-    """Effect of each of the other documents, and ranks of the pair without it; ranks close up."""
+def _removal_effects(
+    ranker: Ranker, judged: JudgedLists, pair: Pair
+) -> Float64[np.ndarray, " others"]:
+    """Effect of each of the other documents on the margin: ranks close up without it."""
     count = len(judged.lists.rows)
     # The last one removes nothing: the whole list is scored with the others, for equal rounding
     removed = np.append(np.delete(np.arange(count), pair), count)[:, None]
@@ -227,9 +226,7 @@ def _without_each(ranker: Ranker, judged: JudgedLists, pair: Pair) -> pd.DataFra
     scores = _scores(ranker, replace(judged, lists=lists))
     places = lists.offsets[:-1, None] + pair - (removed < pair)
     margins = scores[places[:, 0]] - scores[places[:, 1]]
-    above, below = positions(lists.offsets, scores, lists.rows)[places[:-1]].T + 1
-    effects = margins[-1] - margins[:-1]
-    return pd.DataFrame({"effect": effects, "above_rank": above, "below_rank": below})
+    return np.asarray(margins[-1] - margins[:-1])
 
 
 def _scores(ranker: Ranker, judged: JudgedLists) -> Float64[np.ndarray, " candidates"]:
@@ -256,9 +253,9 @@ def _group_names(
 ) -> Shaped[np.ndarray, " features"]:
     """Name of the group of every column."""
     ids, names = judged.dataset.feature_ids, judged.dataset.names
-    grouped = [(feature, name) for name, members in (groups or {}).items() for feature in members]
-    group_of = dict(grouped)
-    if len(group_of) < len(grouped) or not group_of.keys() <= {*ids}:
+    groups = groups or {}
+    group_of = {feature: name for name, members in groups.items() for feature in members}
+    if len(group_of) < sum(map(len, groups.values())) or not group_of.keys() <= {*ids}:
         raise ParameterError("groups", groups, "ids of features by name, each id once")
     pairs = zip(ids, names, strict=True)
     return np.array([group_of.get(feature, name) for feature, name in pairs], dtype=object)

@@ -5,8 +5,8 @@ finds the user's functions. No language model is called.
 """
 
 import argparse
-import asyncio
 import json
+import subprocess
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -81,20 +81,14 @@ async def _answer(*words: str) -> dict[str, Any]:
     Raises:
         ToolError: the command failed, in its own words.
     """
-    from mcp.server.mcpserver.exceptions import ToolError  # noqa: PLC0415 (as above)
+    import anyio  # noqa: PLC0415 (a part of mcp)
+    from mcp.server.mcpserver.exceptions import ToolError  # noqa: PLC0415 (an extra)
 
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "shuffleproof", *words[0].split(), "--json", *words[1:],
-        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    try:
-        out, error = await process.communicate()
-    finally:
-        if process.returncode is None:  # the client gave up
-            process.kill()
-    if not out.strip():
-        told = error.decode(errors="replace").strip().splitlines()
-        raise ToolError(told[-1] if told else f"it ended with {process.returncode}")
-    answer: dict[str, Any] = json.loads(out)
+    command = [sys.executable, "-m", "shuffleproof", *words[0].split(), "--json", *words[1:]]
+    # Ends with the call: also where the client gives up
+    done = await anyio.run_process(command, stdin=subprocess.DEVNULL, check=False)
+    if not done.stdout.strip():
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        raise ToolError(lines[-1] if lines else f"it ended with {done.returncode}")
+    answer: dict[str, Any] = json.loads(done.stdout)
     return answer

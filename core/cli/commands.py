@@ -309,7 +309,6 @@ selftest data:selftest : test the instruments on rankers with known faults
 
 leaderboard leaderboard:leaderboard : test which systems of a leaderboard are different
     table in path : systems × tasks, games, or wins and losses; or a folder of cards
-    --seed whole =0 : seed of the resamples (default 0)
     $ leaderboard scores.csv
     $ leaderboard cards --json
 

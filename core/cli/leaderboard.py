@@ -3,17 +3,16 @@
 import argparse
 
 from shuffleproof.core.cli.answer import Answer, table
-from shuffleproof.core.gate import differences
+from shuffleproof.core.gate import boards
 
 SHOWN = 20
 
 
 def leaderboard(arguments: argparse.Namespace) -> Answer:
     """`leaderboard`: ranks with intervals, winners by rule, and what the winner depends on."""
-    board = differences.leaderboard(arguments.table, arguments.seed)
+    board = boards.leaderboard(arguments.table)
     rows = board.rows.to_dict("records")
-    columns = ("system", "score", "badge", "group")
-    shown = [{column: row[column] for column in columns} for row in rows]
+    shown = board.rows[["system", "score", "badge", "group"]].to_dict("records")
     text = f"{table(shown[:SHOWN])}\n\n{' '.join(board.sentences)}"
     details = table(shown[SHOWN:]) if shown[SHOWN:] else ""
     return Answer(vars(board) | {"rows": rows}, text, details=details)

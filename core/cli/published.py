@@ -3,8 +3,7 @@
 import argparse
 
 from shuffleproof.core.cli.answer import Answer
-from shuffleproof.core.studies.published import cells_of
-from shuffleproof.core.studies.published_answer import answer_of, folds_of, table_of
+from shuffleproof.core.studies.published import answer_of, cells_of, folds_of, table_of
 from shuffleproof.core.studies.table_text import terminal
 
 SHOWN = 5

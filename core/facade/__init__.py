@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # for editors and type checkers: everything below is loaded on first use
-    from shuffleproof.core.gate.differences import leaderboard as leaderboard
+    from shuffleproof.core.gate.boards import leaderboard as leaderboard
     from shuffleproof.core.metrics.user_measures import measure as measure
     from shuffleproof.core.perturb.user_families import perturbation as perturbation
     from shuffleproof.core.progress import run_to_end as run_to_end
@@ -46,7 +46,7 @@ PLACES = {
     "ingest_preferences": "shuffleproof.labs",
     "ingest_reranks": "shuffleproof.labs",
     "reranker": "shuffleproof.labs",
-    "leaderboard": "shuffleproof.core.gate.differences",
+    "leaderboard": "shuffleproof.core.gate.boards",
     "which": "shuffleproof.published",
     "Studies": "shuffleproof.studies",
     "Result": "shuffleproof.result",

@@ -176,7 +176,6 @@ class Studies(OpenData):
         documents: Sequence[str] = (),
         *,
         groups: Mapping[str, Sequence[int]] | None = None,
-        seed: int = 0,
     ) -> Margin:
         """Why a ranker puts one document of a test query above another.
 
@@ -186,7 +185,6 @@ class Studies(OpenData):
             documents: ids of two documents; one: it and the next one of the ranking; by default
                 the first two of the ranking.
             groups: ids of features by name of their group.
-            seed: of the sampled effects of more than 12 features or groups.
 
         Returns:
             Sentences, `margin` (difference of both scores), and frames of effects on it:
@@ -213,7 +211,7 @@ class Studies(OpenData):
                 raise UnknownNameError("document of this list", document, names)
         known = self._done(name, self.workbench.identified(RankerName.parse(name)))
         pair = [names.index(document) for document in documents]
-        return replace(explain(known.ranker, judged, pair, groups, seed=seed), ranker=name)
+        return replace(explain(known.ranker, judged, pair, groups), ranker=name)
 
     def doctor(
         self, ranker: Any = None, *, part: str = "all", queries: int | None = None, seed: int = 0

@@ -1,15 +1,18 @@
 """Leaderboards as people publish them: scores of systems on tasks, games, or wins and losses."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float64, Int64
+from jaxtyping import Float64
 
 from shuffleproof.core.data.tables import read_table
 from shuffleproof.core.errors import DataError
+from shuffleproof.core.gate import differences
+from shuffleproof.core.gate.differences import Leaderboard
 from shuffleproof.core.gate.leaderboard import means_by_query
 from shuffleproof.core.words import counted
 
@@ -27,57 +30,39 @@ FORM = (
 )
 
 
-class Scores(NamedTuple):
-    """Scores of systems on tasks (`unit`: task or query); more is better, NaN is missing."""
-
-    systems: tuple[str, ...]
-    tasks: tuple[str, ...]
-    values: Float64[np.ndarray, "systems tasks"]
-    unit: str = "task"
-
-    @classmethod
-    def by_query(cls, values: Mapping[str, np.ndarray], queries: Sequence[str]) -> "Scores":
-        """Scores of every system; queries without a value are left out."""
-        frame = pd.DataFrame(values, [*queries]).T.dropna(axis=1, how="all")
-        return cls((*values,), (*frame.columns,), frame.to_numpy(np.float64), "query")
-
-
-class Games(NamedTuple):
-    """Games in the order played: both systems, and 1 where the first one wins, .5 at a tie."""
-
-    systems: tuple[str, ...]
-    pairs: Int64[np.ndarray, "games 2"]
-    results: Float64[np.ndarray, " games"]
-
-
-class Counts(NamedTuple):
-    """Won and lost games of systems, in the order listed."""
-
-    systems: tuple[str, ...]
-    wins: Float64[np.ndarray, " systems"]
-    losses: Float64[np.ndarray, " systems"]
-
-
-def read_board(source: Path | pd.DataFrame) -> Scores | Games | Counts:
-    """The leaderboard in a table, or that of the robustness cards in a folder.
+def leaderboard(source: str | PathLike[str] | pd.DataFrame) -> Leaderboard:
+    """Examine a leaderboard: which of its systems are different?
 
     Args:
-        source: CSV, Parquet, Arrow or JSON lines; a folder of card.json files, whose tasks are the
-            queries, by their mean under all perturbations; or a data frame.
+        source: a table (CSV, Parquet, Arrow, JSON lines) or data frame of systems × tasks with the
+            names in the first column, of games (`model_a`, `model_b`, `winner`) or of `wins` and
+            `losses`; or a folder of card.json files, whose tasks are the queries, by their mean
+            under all perturbations.
 
     Raises:
         DataError: the table is empty, has one system, a name twice, or text in a cell.
+
+    >>> board = leaderboard(pd.DataFrame({
+    ...     "system": ["bm25", "dense"], "web": [0.50, 0.61], "news": [0.42, 0.39],
+    ...     "law": [0.31, 0.32], "bio": [0.44, 0.40], "code": [0.20, 0.21]}))
+    >>> board.rows[["system", "rank", "low", "high"]].values.tolist()
+    [['dense', 1, 1, 2], ['bm25', 2, 1, 2]]
+    >>> for sentence in board.sentences:
+    ...     print(sentence)
+    dense is first; 1 other cannot be separated from it (95 %).
+    dense wins by every rule: mean, Borda, Bradley–Terry, Kemeny and pairwise wins.
+    Without 1 task (web), bm25 wins by mean.
     """
     if isinstance(source, pd.DataFrame):
         return _of_frame(source, "the table")
-    if source.is_dir():
-        return Scores.by_query(*means_by_query(source))
-    place = str(source)
-    columns = read_table(source, place)
+    place, path = str(source), Path(source)
+    if path.is_dir():
+        return differences.of_queries(*means_by_query(path))
+    columns = read_table(path, place)
     return _of_frame(pd.DataFrame({name: list(cells) for name, cells in columns.items()}), place)
 
 
-def _of_frame(frame: pd.DataFrame, place: str) -> Scores | Games | Counts:
+def _of_frame(frame: pd.DataFrame, place: str) -> Leaderboard:
     names = {str(name).strip().lower(): name for name in frame.columns}
     of_games = [next((names[one] for one in ones if one in names), None)
                 for ones in (*PLAYERS, RESULTS)]  # fmt: skip
@@ -94,7 +79,7 @@ def _of_frame(frame: pd.DataFrame, place: str) -> Scores | Games | Counts:
     if empty.any():
         finding = f"{systems[int(empty.argmax())]} has no score"
         raise DataError(place, finding, "Leave out systems without scores.")
-    return Scores(systems, tuple(map(str, tasks)), values)
+    return differences.of_scores(systems, [*map(str, tasks)], values)
 
 
 def _systems(names: Iterable[Any], place: str) -> tuple[str, ...]:
@@ -128,7 +113,7 @@ def _numbers(
 
 def _counts(
     frame: pd.DataFrame, names: Mapping[str, Any], systems: tuple[str, ...], place: str
-) -> Counts:
+) -> Leaderboard:
     """Wins and losses; a column of ranks or ratings gives the order listed."""
     values = _numbers(frame, [names["wins"], names["losses"]], place)
     if not (values >= 0).all() or not values.sum(axis=1).all():
@@ -138,10 +123,10 @@ def _counts(
     if by := next((name for name in ORDERED_BY if name in names), None):
         (keys,) = _numbers(frame, [names[by]], place).T
         order = np.argsort(keys if by == "rank" else -keys, kind="stable")
-    return Counts(tuple(systems[at] for at in order), *values[order].T)
+    return differences.of_counts([systems[at] for at in order], *values[order].T)
 
 
-def _games(frame: pd.DataFrame, place: str) -> Games:
+def _games(frame: pd.DataFrame, place: str) -> Leaderboard:
     texts = frame.map(lambda cell: "" if pd.isna(cell) else str(cell).strip())
     codes, names = pd.factorize(texts.iloc[:, :2].to_numpy(object).ravel(), sort=True)
     systems, pairs = _systems(names, place), codes.reshape(-1, 2)
@@ -155,4 +140,4 @@ def _games(frame: pd.DataFrame, place: str) -> Games:
         one, other, result = texts.iloc[row]
         finding = f"{result!r} is no winner of {one} and {other}"
         raise DataError(f"{place}:{row + 2}", finding, "Write model_a, model_b, tie or a name.")
-    return Games(systems, pairs, results.to_numpy(np.float64))
+    return differences.of_games(systems, pairs, results.to_numpy(np.float64))

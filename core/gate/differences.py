@@ -1,10 +1,8 @@
 """Are the systems of a leaderboard different? Rank intervals, winners by rule, fragile winners."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from os import PathLike
-from pathlib import Path
 from typing import Any, no_type_check
 
 import numpy as np
@@ -16,8 +14,13 @@ from shuffleproof.core import words
 from shuffleproof.core.aggregate import kernels, scores
 from shuffleproof.core.aggregate.kemeny import best_order
 from shuffleproof.core.compiled import compiled
-from shuffleproof.core.gate.boards import Counts, Games, Scores, read_board
-from shuffleproof.core.gate.ranks import LEVEL, RESAMPLES, rank_intervals, resampled_means, rounded
+from shuffleproof.core.gate.leaderboard import (
+    LEVEL,
+    RESAMPLES,
+    rank_intervals,
+    resampled_means,
+    rounded,
+)
 from shuffleproof.core.rankers.name import REFERENCES
 from shuffleproof.core.seeds import generator
 from shuffleproof.core.studies.kinds.benchmark.table import LEAST_QUERIES, per_query
@@ -59,61 +62,41 @@ class Leaderboard:
     sentences: tuple[str, ...] = ()
 
 
-def leaderboard(source: str | PathLike[str] | pd.DataFrame, seed: int = 0) -> Leaderboard:
-    """Examine a leaderboard: which of its systems are different?
-
-    Args:
-        source: a table (CSV, Parquet, Arrow, JSON lines) or data frame of systems × tasks with the
-            names in the first column, of games (`model_a`, `model_b`, `winner`) or of `wins` and
-            `losses`; or a folder of card.json files.
-        seed: of the resamples.
-
-    Raises:
-        DataError: no such table; see `read_board`.
-
-    >>> board = leaderboard(pd.DataFrame({
-    ...     "system": ["bm25", "dense"], "web": [0.50, 0.61], "news": [0.42, 0.39],
-    ...     "law": [0.31, 0.32], "bio": [0.44, 0.40], "code": [0.20, 0.21]}))
-    >>> board.rows[["system", "rank", "low", "high"]].values.tolist()
-    [['dense', 1, 1, 2], ['bm25', 2, 1, 2]]
-    >>> for sentence in board.sentences:
-    ...     print(sentence)
-    dense is first; 1 other cannot be separated from it (95 %).
-    dense wins by every rule: mean, Borda, Bradley–Terry, Kemeny and pairwise wins.
-    Without 1 task (web), bm25 wins by mean.
-    """
-    board = read_board(source if isinstance(source, pd.DataFrame) else Path(source))
-    if isinstance(board, Scores):
-        return of_scores(board, seed)
-    return _of_games(board, seed) if isinstance(board, Games) else _of_counts(board, seed)
-
-
 def of_benchmark(result: StudyResult, measure: str) -> Leaderboard:
     """Rankers of a stored benchmark by query, without references such as the ideal ranking."""
     values = per_query(result, measure)
     values = {label: values[label] for label in values if label not in REFERENCES}
-    return of_scores(Scores.by_query(values, result.query_ids))
+    return of_queries(values, result.query_ids)
+
+
+def of_queries(values: Mapping[str, np.ndarray], queries: Sequence[str]) -> Leaderboard:
+    """Examine values of systems by query; queries without a value are left out."""
+    frame = pd.DataFrame(values, [*queries]).T.dropna(axis=1, how="all")
+    return of_scores((*values,), (*frame.columns,), frame.to_numpy(np.float64), "query")
 
 
 # ------------------------------------------------------------------ scores on tasks
 
 
-def of_scores(board: Scores, seed: int = 0) -> Leaderboard:
-    """Examine scores on tasks; `seed` is that of the resamples."""
-    means = _means(board.values)
-    rows, separation = _separated(
-        board.systems, means, (len(board.tasks), board.unit), resampled_means(board.values, seed)
-    )
-    winners = _winners(board.systems, means, wins_over_tasks(board.values))
-    tasks, winner = smallest_removal(board.values)
+def of_scores(
+    systems: Sequence[str],
+    tasks: Sequence[str],
+    values: Float64[np.ndarray, "systems tasks"],
+    unit: str = "task",
+) -> Leaderboard:
+    """Examine scores of systems on tasks (`unit`: task or query); NaN is missing."""
+    means = _means(values)
+    rows, separation = _ranked(systems, means, resampled_means(values), (len(tasks), unit))
+    winners = _winners(systems, means, wins_over_tasks(values))
+    removed, winner = smallest_removal(values)
     removal, without = None, f"{winners['mean']} wins by mean whatever is left out."
     if winner is not None:
-        named = [board.tasks[task] for task in tasks]
-        removal = {"tasks": named, "winner": board.systems[winner]}
-        left_out = counted(len(named), board.unit)
+        named = [tasks[task] for task in removed]
+        removal = {"tasks": named, "winner": systems[winner]}
+        left_out = counted(len(named), unit)
         left_out += f" ({listed(named)})" if len(named) <= LISTED else ""
         without = f"Without {left_out}, {removal['winner']} wins by mean."
-    missing, by_ways = _missing(board)
+    missing, by_ways = _missing(systems, values)
     sentences = [separation, _by_rules(winners), without, by_ways]
     return Leaderboard(rows, winners, removal, missing, sentences=(*filter(None, sentences),))
 
@@ -123,29 +106,18 @@ def _means(values: Float64[np.ndarray, "systems tasks"]) -> Float64[np.ndarray, 
     return rounded(pd.DataFrame(values).mean(axis=1).to_numpy())
 
 
-def _separated(
-    systems: tuple[str, ...],
+def _ranked(
+    systems: Sequence[str],
     values: Float64[np.ndarray, " systems"],
-    size: tuple[int, str],
     resampled: Float64[np.ndarray, "resamples systems"],
+    size: tuple[int, str],
 ) -> tuple[pd.DataFrame, str]:
-    """Rows, and a sentence on their separation; `size`: number of tasks or games, and their noun.
+    """Rows, the best first, and a sentence on separation; `size`: tasks or games, and their noun.
 
     Resamples of few tasks or games that one system wins never show another winner.
     """
-    if size[0] < LEAST_QUERIES:
-        rows = _rows(systems, values, np.zeros((1, len(values))))  # every rank is possible
-        return rows, f"{counted(*size)} cannot separate systems; {LEAST_QUERIES} may."
-    rows = _rows(systems, values, resampled)
-    return rows, _separation(rows)
-
-
-def _rows(
-    systems: tuple[str, ...],
-    values: Float64[np.ndarray, " systems"],
-    resampled: Float64[np.ndarray, "resamples systems"],
-) -> pd.DataFrame:
-    """Rows of the leaderboard, the best first."""
+    few = size[0] < LEAST_QUERIES
+    resampled = np.zeros((1, len(values))) if few else resampled  # every rank is possible
     order = scores.by_falling_score(values)
     rank, low, high = rank_intervals(values, resampled)
     groups, leader = [1], order[0]
@@ -153,11 +125,18 @@ def _rows(
         is_separated = bool((resampled[:, leader] > resampled[:, at]).mean() > LEVEL)
         groups.append(groups[-1] + is_separated)
         leader = at if is_separated else leader
-    columns = {"system": systems, "score": values, "rank": rank, "low": low, "high": high}
-    frame = pd.DataFrame(columns)
-    frame = frame.iloc[order].reset_index(drop=True).assign(group=groups)
-    ranks = zip(frame["rank"], frame["low"], frame["high"], strict=True)
-    return frame.assign(badge=[f"rank {own} ({low}–{high})" for own, low, high in ranks])
+    columns = {"score": values, "rank": rank, "low": low, "high": high}
+    rows = pd.DataFrame(columns, pd.Index(systems, name="system")).iloc[order].reset_index()
+    ranks = zip(rows["rank"], rows["low"], rows["high"], strict=True)
+    rows = rows.assign(group=groups, badge=[f"rank {own} ({a}–{b})" for own, a, b in ranks])
+    if few:
+        return rows, f"{counted(*size)} cannot separate systems; {LEAST_QUERIES} may."
+    tied = counted(groups.count(1) - 1, "other")
+    first, alone = f"{systems[order[0]]} is first", groups.count(1) == 1
+    return rows, (
+        f"{first}, and separated from all others (95 %)." if alone
+        else f"{first}; {tied} cannot be separated from it (95 %)."
+    )  # fmt: skip
 
 
 def wins_over_tasks(
@@ -172,7 +151,7 @@ def wins_over_tasks(
 
 
 def _winners(
-    systems: tuple[str, ...],
+    systems: Sequence[str],
     means: Float64[np.ndarray, " systems"],
     wins: Float64[np.ndarray, "systems systems"],
 ) -> dict[str, str]:
@@ -243,9 +222,11 @@ def _removal(
     return None
 
 
-def _missing(board: Scores) -> tuple[dict[str, Any] | None, str]:
+def _missing(
+    systems: Sequence[str], values: Float64[np.ndarray, "systems tasks"]
+) -> tuple[dict[str, Any] | None, str]:
     """Number of missing cells with the winner by each way to count them, and a sentence on it."""
-    frame = pd.DataFrame(board.values, board.systems)
+    frame = pd.DataFrame(values, [*systems])
     cells = int(frame.isna().sum().sum())
     if not cells:
         return None, ""
@@ -256,7 +237,7 @@ def _missing(board: Scores) -> tuple[dict[str, Any] | None, str]:
         "only complete tasks count": frame.dropna(axis=1),
     }
     winners = {
-        way: board.systems[int(np.nanargmax(_means(left.to_numpy())))]
+        way: systems[int(np.nanargmax(_means(left.to_numpy())))]
         for way, left in ways.items() if left.size
     }  # fmt: skip
     parts = [f"{one} wins if {' or '.join(by)}" for one, by in _by_winner(winners).items()]
@@ -269,26 +250,28 @@ def _missing(board: Scores) -> tuple[dict[str, Any] | None, str]:
 # ------------------------------------------------------------------ games, wins and losses
 
 
-def _of_games(board: Games, seed: int) -> Leaderboard:
-    count = len(board.systems)
-    wins = _wins(board.pairs, board.results, count)
-    strengths = scores.bradley_terry(wins)
-    random = generator(seed, "leaderboard")
+def of_games(
+    systems: Sequence[str],
+    pairs: Int64[np.ndarray, "games 2"],
+    results: Float64[np.ndarray, " games"],
+) -> Leaderboard:
+    """Examine games in the order played: 1 where the first of a pair wins, 0.5 at a tie."""
+    count, games = len(systems), len(results)
+    wins = _wins(pairs, results, count)
+    random = generator(0, "leaderboard")
     resampled = np.empty((GAME_RESAMPLES, count))
     for row in resampled:
-        drawn = random.integers(len(board.results), size=len(board.results))
-        row[:] = scores.bradley_terry(_wins(board.pairs[drawn], board.results[drawn], count))
+        drawn = random.integers(games, size=games)
+        row[:] = scores.bradley_terry(_wins(pairs[drawn], results[drawn], count))
     points = SCALE / np.log(10)
-    rows, separation = _separated(
-        board.systems, strengths * points, (len(board.results), "game"), resampled * points
-    )
-    played = np.nansum(wins, axis=1) + np.nansum(wins, axis=0)
-    winners = _winners(board.systems, np.nansum(wins, axis=1) / played, wins)
-    orders = np.stack([random.permutation(len(board.results)) for _ in range(ORDERS)])
-    ranks = rankdata(-_elo(board.pairs, board.results, orders, count), method="min", axis=1)
-    ranks = ranks.astype(np.int64)
+    strengths = scores.bradley_terry(wins) * points
+    rows, separation = _ranked(systems, strengths, resampled * points, (games, "game"))
+    won, lost = np.nansum(wins, axis=1), np.nansum(wins, axis=0)
+    winners = _winners(systems, won / (won + lost), wins)
+    orders = np.stack([random.permutation(games) for _ in range(ORDERS)])
+    ranks = rankdata(-_elo(pairs, results, orders, count), method="min", axis=1).astype(np.int64)
     spans = zip(ranks.min(axis=0).tolist(), ranks.max(axis=0).tolist(), strict=True)
-    elo = dict(zip(board.systems, spans, strict=True))
+    elo = dict(zip(systems, spans, strict=True))
     sentences = (separation, _by_rules(winners), _elo_in_words(elo))
     return Leaderboard(rows, winners, elo=elo, sentences=sentences)
 
@@ -319,45 +302,43 @@ def _elo(pairs: np.ndarray, results: np.ndarray, orders: np.ndarray, systems: in
     return ratings
 
 
-def _of_counts(board: Counts, seed: int) -> Leaderboard:
-    games = board.wins + board.losses
-    shares = board.wins / games
-    random = generator(seed, "leaderboard")
+def of_counts(
+    systems: Sequence[str],
+    wins: Float64[np.ndarray, " systems"],
+    losses: Float64[np.ndarray, " systems"],
+) -> Leaderboard:
+    """Examine numbers of won and lost games, in the order listed."""
+    games = wins + losses
     # Uniform prior: a system without a loss may still lose
-    resampled = random.beta(board.wins + 1, board.losses + 1, (RESAMPLES, len(games)))
-    rows = _rows(board.systems, shares, resampled)
-    winner = board.systems[int(np.argmax(shares))]
-    sentences = (_separation(rows), _contradiction(board, resampled))
-    return Leaderboard(rows, {"win share": winner}, sentences=tuple(filter(None, sentences)))
+    resampled = generator(0, "leaderboard").beta(wins + 1, losses + 1, (RESAMPLES, len(games)))
+    shares = pd.Series(wins / games, [*systems])
+    rows, separation = _ranked(systems, shares.to_numpy(), resampled, (int(games.sum()), "game"))
+    sentences = filter(None, (separation, _contradiction(shares, games, resampled)))
+    return Leaderboard(rows, {"win share": str(shares.idxmax())}, sentences=(*sentences,))
 
 
-def _contradiction(board: Counts, resampled: Float64[np.ndarray, "resamples systems"]) -> str:
+def _contradiction(
+    shares: "pd.Series[float]",
+    games: Float64[np.ndarray, " systems"],
+    resampled: Float64[np.ndarray, "resamples systems"],
+) -> str:
     """The worst pair that is listed against its win shares, in a sentence; empty without any."""
-    shares = board.wins / (board.wins + board.losses)
-    gaps = shares - shares[:, None]  # of the column's system over the row's, which is listed above
-    gaps[np.tril_indices(len(shares))] = 0.0
-    above, below = np.unravel_index(int(np.argmax(gaps)), gaps.shape)
+    # Of the column's system over the row's, which is listed above
+    gaps = np.triu(shares.to_numpy() - shares.to_numpy()[:, None], 1)
+    above, below = map(int, np.unravel_index(int(np.argmax(gaps)), gaps.shape))
     if (resampled[:, below] > resampled[:, above]).mean() <= LEVEL:
         return ""
-    won = [
-        f"{board.systems[at]} ({words.percent(shares[at], 1)} of "
-        f"{board.wins[at] + board.losses[at]:,.0f} games)"
+    better, worse = (
+        f"{shares.index[at]} ({words.percent(shares.iloc[at], 1)} of {games[at]:,.0f} games)"
         for at in (below, above)
-    ]
+    )
     return (
-        f"{won[0]} is listed below {won[1]}: a rating weighs the opponents, which win shares leave "
+        f"{better} is listed below {worse}: a rating weighs the opponents, which win shares leave "
         "out, so only the games can tell who is better."
     )
 
 
 # ------------------------------------------------------------------ sentences
-
-
-def _separation(rows: pd.DataFrame) -> str:
-    first, group = rows["system"].iloc[0], int((rows["group"] == 1).sum())
-    if group == 1:
-        return f"{first} is first, and separated from all others (95 %)."
-    return f"{first} is first; {counted(group - 1, 'other')} cannot be separated from it (95 %)."
 
 
 def _by_winner(winners: Mapping[str, str]) -> dict[str, list[str]]:

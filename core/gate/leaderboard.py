@@ -1,4 +1,7 @@
-"""Leaderboard of robustness cards: rankers of `card.json` files, compared query by query."""
+"""Ranks with intervals, by paired bootstrap over tasks or queries; the leaderboard of cards.
+
+Rankers of `card.json` files are compared query by query.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,13 +9,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float64
+from jaxtyping import Float64, Int64
+from scipy.stats import rankdata
 
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.gate.card_file import CardFile, Condition, read_card
-from shuffleproof.core.gate.ranks import rank_intervals, resampled_means
 from shuffleproof.core.rankers.name import INITIAL, RankerName, number_names
+from shuffleproof.core.seeds import generator
 
+RESAMPLES = 1000
+LEVEL = 0.975
+"""Share of resamples above which one system is separated from another (two-sided 95 %)."""
+
+Ranks = Int64[np.ndarray, " systems"]
 REMEDY = "Write the card again with `study card --out`."
 Queries = Float64[np.ndarray, " queries"]
 
@@ -41,7 +50,7 @@ def standings(folder: Path) -> pd.DataFrame:
 
     Cards of the same lists, measure and perturbations are one group: their rankers are compared
     by their means over all perturbations, each at its highest level. The ranks are those of 95 %
-    of the resamples, as in `differences.leaderboard`.
+    of the resamples, as in `boards.leaderboard`.
 
     Args:
         folder: folder of card.json files.
@@ -106,19 +115,16 @@ def _groups(folder: Path) -> dict[Group, list[Member]]:
 
 def _ranked(group: Group, members: Sequence[Member]) -> pd.DataFrame:
     """Rows of one group."""
-    rows = []
-    for member in members:
-        ends = {family: float(np.nanmean(each)) for family, each in member.by_family.items()}
-        worst = min(ends, key=ends.__getitem__)
-        start, end = float(np.nanmean(member.unchanged)), float(np.nanmean(member.mean))
-        rows.append({
-            "group": f"{group[0]}, {group[1]}", "card": member.card, "ranker": member.name,
-            "unchanged": start, "perturbed": end, "kept": end / start if start else np.nan,
-            "worst": worst, "worst_mean": ends[worst], "queries": len(member.queries),
-        })  # fmt: skip
-    frame = pd.DataFrame(rows)
     values = np.array([member.mean for member in members])
     means = np.nanmean(values, axis=1)
+    ends = pd.DataFrame([member.by_family for member in members]).map(np.nanmean)
+    frame = pd.DataFrame({
+        "group": f"{group[0]}, {group[1]}", "card": [member.card for member in members],
+        "ranker": [member.name for member in members],
+        "unchanged": [np.nanmean(member.unchanged) for member in members], "perturbed": means,
+        "worst": ends.idxmin(axis=1), "worst_mean": ends.min(axis=1), "queries": values.shape[1],
+    })  # fmt: skip
+    frame["kept"] = means / frame["unchanged"].where(frame["unchanged"] != 0)
     _, frame["first"], frame["last"] = rank_intervals(means, resampled_means(values))
     return frame.sort_values("perturbed", ascending=False, ignore_index=True)
 
@@ -134,3 +140,50 @@ def _values(place: str, card: CardFile, condition: Condition) -> Queries:
         finding = f"{ranker} has no {measure} under {family} at {level:g}"
         raise DataError(place, finding, REMEDY)
     return card.conditions[condition].astype(np.float64)
+
+
+def resampled_means(
+    values: Float64[np.ndarray, "systems tasks"],
+) -> Float64[np.ndarray, "resamples systems"]:
+    """Means of each system over tasks drawn with replacement: the same tasks for all systems.
+
+    A system without any task in a resample has its mean over all tasks there.
+    """
+    there = ~np.isnan(values)
+    tasks = values.shape[1]
+    draws = generator(0, "leaderboard").multinomial(tasks, np.full(tasks, 1 / tasks), RESAMPLES)
+    weights = draws.astype(np.float64)
+    sums, counts = weights @ np.nan_to_num(values).T, weights @ there.T.astype(np.float64)
+    return rounded(np.where(counts > 0, sums / np.maximum(counts, 1), np.nanmean(values, axis=1)))
+
+
+def rounded(means: Float64[np.ndarray, "*any"]) -> Float64[np.ndarray, "*any"]:
+    """Means to 10 digits of the largest: sums of the same decimals differ in the last bits."""
+    largest = np.nanmax(np.abs(means), initial=0.0)
+    return np.round(means, 10 - int(np.ceil(np.log10(largest)))) if largest else means
+
+
+def rank_intervals(
+    means: Float64[np.ndarray, " systems"], resampled: Float64[np.ndarray, "resamples systems"]
+) -> tuple[Ranks, Ranks, Ranks]:
+    """Rank of each system, and its first and last one in the middle 95 % of the resamples.
+
+    Systems with equal means share all their ranks.
+
+    >>> for ranks in rank_intervals(np.array([3.0, 2.0, 2.0]), np.array([[3.0, 2.0, 2.0]] * 40)):
+    ...     print(ranks.tolist())
+    [1, 2, 2]
+    [1, 2, 2]
+    [1, 3, 3]
+    """
+    first = last = np.argsort(np.argsort(-resampled, axis=1), axis=1) + 1
+    if (np.diff(np.sort(resampled, axis=1), axis=1) == 0).any():  # ties are rare, and slow
+        first, last = (
+            rankdata(-resampled, method=method, axis=1).astype(np.int64)
+            for method in ("min", "max")
+        )
+    cut = int((1 - LEVEL) * len(resampled))
+    low = np.partition(first, cut, axis=0)[cut]
+    high = np.partition(last, -1 - cut, axis=0)[-1 - cut]
+    rank = rankdata(-rounded(means), method="min").astype(np.int64)
+    return rank, np.minimum(low, rank), np.maximum(high, rank)

@@ -9,19 +9,26 @@ of one of them is tried; each kernel measures every list once.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import cache
+from functools import cache, cached_property
 from itertools import combinations, product
 from operator import attrgetter
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float32, Float64
 
-from shuffleproof.core.data import ragged
+from shuffleproof.core import numerals
+from shuffleproof.core.data import ragged, trec
 from shuffleproof.core.data.dataset import RankingDataset
+from shuffleproof.core.data.layout import group_file
+from shuffleproof.core.data.letor.read import LetorTable
+from shuffleproof.core.data.letor.stream import Limits, MissingCells, text_lines
 from shuffleproof.core.data.lists import CandidateLists
 from shuffleproof.core.errors import DataError, ParameterError, UsageError
 from shuffleproof.core.metrics.bundles import BUNDLES
@@ -34,10 +41,14 @@ from shuffleproof.core.metrics.relevance import (
     evaluate,
     mean_of,
 )
-from shuffleproof.core.numerals import number
 from shuffleproof.core.parameters import parameters, parts_of
+from shuffleproof.core.perturb.sets import restrict
+from shuffleproof.core.rankers.outside.file_ranker import FileScores
 from shuffleproof.core.studies.kinds.benchmark import outside_runs
-from shuffleproof.core.studies.kinds.benchmark.outside_runs import as_ranked, in_order
+from shuffleproof.core.studies.kinds.benchmark.query import judged_by
+from shuffleproof.core.studies.result import StudyResult
+from shuffleproof.core.studies.tables import Column, Table, keys
+from shuffleproof.core.words import counted, listed, number, percent
 
 DEPTHS = (1, 3, 5, 10, 15, 20, 30, 50, 100, 200, 500, 1000)
 """Usual cut-offs, which are tried too where the published one fails."""
@@ -67,6 +78,15 @@ NEIGHBOURS = 200
 WEAK = 0.05
 """Share of the numbers around from which a match of changed conventions says too little."""
 
+LETOR_ROW = re.compile(r"\s*\S+\s+\w+:")
+"""Start of a row: its label, then a query or a feature."""
+
+NEAREST = 10
+"""Rows of conventions that do not match."""
+
+NAMED = 4
+"""Other matching conventions in the sentence."""
+
 DEFAULTS = "Shuffleproof"
 HABITS: Mapping[str, Sequence[tuple[str, Mapping[str, str]]]] = {
     "trec_eval": (("trec_eval", {"topics": "answered"}), ("trec_eval -c", {})),
@@ -76,6 +96,7 @@ HABITS: Mapping[str, Sequence[tuple[str, Mapping[str, str]]]] = {
 """Starts of a bundle, where its program has habits besides those of its measures."""
 
 Choices: TypeAlias = dict[str, Any]
+Scores = Float32[np.ndarray, " candidates"]
 
 
 class Around(NamedTuple):
@@ -87,12 +108,92 @@ class Around(NamedTuple):
     over: str = "queries"
 
 
-class JudgedRun(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class JudgedRun:
     """One run, or one fold of it: judged documents, and the retrieved ones in the file's order."""
 
     dataset: RankingDataset
     lists: CandidateLists
     scores: Float64[np.ndarray, " candidates"]
+
+    @cached_property
+    def by_ties(self) -> Mapping[str, Scores]:
+        """Scores by treatment of ties; `trec` needs ids of documents."""
+        orders = {
+            "averaged": outside_runs.as_ranked(self.lists, self.scores),
+            "row": outside_runs.in_order(self.lists, self.scores, np.arange(len(self.scores))),
+        }
+        with suppress(DataError):
+            places = document_order(self.dataset).places[self.lists.rows]
+            orders["trec"] = outside_runs.in_order(self.lists, self.scores, places)
+        return orders
+
+    def under(
+        self, ties: str, kept: Any, grades: Any
+    ) -> tuple[RankingDataset, CandidateLists, Scores]:
+        """Judged documents, lists and scores under choices of `_choices`."""
+        dataset, lists, scores = self.dataset, self.lists, self.by_ties[ties]
+        if kept != Around().kept:
+            depth, order = kept
+            by = self.by_ties["row" if order == "line" else ties]
+            inside = np.empty(len(scores), dtype=bool)
+            # Averaged ties are cut by line
+            inside[ragged.order_within(lists.offsets, -by)] = (
+                ragged.places_of(lists.offsets) < depth
+            )
+            lists, scores = restrict(lists, inside), scores[inside]
+        if grades != Around().grades:
+            lowest, binary = grades
+            high = np.float32(1) if binary else dataset.labels
+            # Negative grades say that a document is not judged, and stay
+            labels = np.where(dataset.labels >= lowest, high, np.minimum(dataset.labels, 0))
+            dataset = replace(dataset, labels=labels.astype(np.float32), fingerprint="")
+        return dataset, lists, scores
+
+
+def folds_of(runs: Sequence[Path], qrels: Sequence[Path]) -> tuple[list[JudgedRun], bool]:
+    """Runs with their judgments, or scores with their LETOR rows; several are folds.
+
+    Returns:
+        The folds, and True if the judgments are LETOR files.
+
+    Raises:
+        UsageError: not one judgments file, nor one for each run.
+        DataError: a malformed or empty file, or a run without judged documents.
+    """
+    of_letor, shared = _is_letor(qrels[0]), len(qrels) < len(runs)
+    if len(qrels) != len(runs) and (of_letor or len(qrels) > 1):
+        files = f"{counted(len(qrels), 'file')} of judgments for {counted(len(runs), 'run')}"
+        raise UsageError(f"{files}: name one for each run{'' if of_letor else ', or a single one'}")
+    pairs = zip(runs, [*qrels] * len(runs) if shared else qrels, strict=True)
+    if of_letor:
+        return [_letor_fold(run, judged) for run, judged in pairs], True
+    return [_trec_fold(run, judged, shared=shared) for run, judged in pairs], False
+
+
+def _is_letor(path: Path) -> bool:
+    """True if the first row has a query or a feature in its second column."""
+    form = f"A line reads: {trec.QRELS_FORM}, or LETOR's: label qid:1 1:0.5."
+    _, line = next(text_lines(path, str(path), Limits(), form))
+    return LETOR_ROW.match(line) is not None
+
+
+def _letor_fold(run: Path, judged: Path) -> JudgedRun:
+    table = LetorTable(MissingCells.ZERO)
+    for _ in table.adding(judged, groups=group_file(judged)):
+        pass
+    dataset = table.to_dataset().dataset
+    scores = FileScores.read(str(run), dataset).scores
+    return JudgedRun(dataset, CandidateLists.all_documents(dataset), scores.astype(float))
+
+
+def _trec_fold(run: Path, judged: Path, *, shared: bool) -> JudgedRun:
+    grades, read = trec.read_qrels(judged), trec.read_run(run)
+    outside_runs.check_judged(run, read, judged, grades)
+    if shared:  # topics of other folds are not missing
+        grades = {topic: grades[topic] for topic in grades if topic in read.scores}
+    whole = outside_runs.judge_runs(grades, {"run": read})
+    return JudgedRun(whole.dataset, whole.lists["run"], whole.scores["run"])
 
 
 class PublishedCell(NamedTuple):
@@ -122,7 +223,7 @@ class PublishedCell(NamedTuple):
         ('NDCG@10', 'rounded', 'truncated', '')
         """
         try:
-            value = number(text)
+            value = numerals.number(text)
         except ValueError:
             wanted = "a decimal number with the digits as printed, like .2294"
             raise ParameterError("--value", text, wanted) from None
@@ -212,28 +313,9 @@ class Convention(NamedTuple):
         return ", ".join((self.tool, *self.changes))
 
 
-class Search(NamedTuple):
-    """Outcome of a search.
-
-    Attributes:
-        rows: conventions of different means: those that match, simplest first; then the nearest.
-        tried: number of conventions.
-        chance: share of the numbers around a published one that conventions as simple as the
-            first match give too; of several cells, the smallest.
-    """
-
-    rows: tuple[Convention, ...]
-    tried: int
-    chance: float = 0.0
-
-    @property
-    def matches(self) -> bool:
-        """True if a tool's own conventions match, or changed ones that few numbers would match."""
-        best = self.rows[0]
-        return best.matches and (not best.cost or self.chance <= WEAK)
-
-
-def search(cells: Sequence[PublishedCell], folds: Sequence[JudgedRun], *, of_letor: bool) -> Search:
+def search(
+    cells: Sequence[PublishedCell], folds: Sequence[JudgedRun], *, of_letor: bool
+) -> tuple[list[Convention], int]:
     """Try the conventions on a run.
 
     Args:
@@ -241,49 +323,44 @@ def search(cells: Sequence[PublishedCell], folds: Sequence[JudgedRun], *, of_let
         folds: the run, or its folds.
         of_letor: True for scores of LETOR rows, whose tools are tried first.
 
+    Returns:
+        Conventions of different means: those that match, simplest first, then the nearest; and the
+        number of those tried.
+
     >>> grades, bounds = np.array([0, 1, 2], np.float32), np.array([0, 3])
     >>> judged = RankingDataset(np.zeros((3, 0), np.float32), grades, bounds, ("1",), ())
     >>> run = JudgedRun(judged, CandidateLists.all_documents(judged), np.array([3.0, 2.0, 1.0]))
-    >>> first = search([PublishedCell.of(".6199", "ndcg@10")], [run], of_letor=False).rows[0]
+    >>> (first, *_), _ = search([PublishedCell.of(".6199", "ndcg@10")], [run], of_letor=False)
     >>> first.name, str(first.measures[0])
     ('trec_eval', 'NDCG(gain=linear)@10')
     """
-    tried = _conventions(cells, folds, of_letor=of_letor)
-    tried.sort(key=attrgetter("cost"))
-    rows = _distinct(_with_means(cells, folds, tried))
-    away = np.array([row.away for row in rows])
-    order = np.argsort(np.abs(away).max(axis=1), kind="stable")
-    nearest = [rows[at] for at in order if not rows[at].matches]
-    matching = [row for row in rows if row.matches]
-    simple = [bool(matching) and row.cost <= matching[0].cost for row in rows]
-    return Search((*matching, *nearest), len(tried), _chance(away[np.array(simple)]))
+    tried = sorted(_conventions(cells, folds, of_letor=of_letor), key=attrgetter("cost"))
+    groups: dict[tuple[float, ...], list[Convention]] = defaultdict(list)
+    for one in _with_means(cells, folds, tried):
+        # Different kernels may round the same mean differently
+        groups[tuple(round(mean, 7) for mean in one.means)].append(one)
+    rows = [
+        first._replace(same=tuple(dict.fromkeys(
+            one.name for one in rest if not one.cost and one.name != first.name
+        )))
+        for first, *rest in groups.values()
+    ]  # fmt: skip
+    rows.sort(key=lambda row: 0.0 if row.matches else max(map(abs, row.away)))
+    return rows, len(tried)
 
 
-def _chance(away: Float64[np.ndarray, "conventions cells"]) -> float:
+def _chance(away: Sequence[Sequence[float]]) -> float:
     """Least share of the numbers around a published one that a mean rounds or truncates to.
 
-    >>> _chance(np.array([[0.2], [7.7], [5000.0]])) == 3 / 201
+    >>> _chance([[0.2], [7.7], [5000.0]]) == 3 / 201
     True
     """
     shares = []
-    for column in away.T:
-        printed = {*np.floor(column).tolist(), *np.rint(column).tolist()}
+    for column in zip(*away, strict=True):
+        printed = {*np.floor(column), *np.rint(column)}
         near = [one for one in printed if abs(one) <= NEIGHBOURS / 2]
         shares.append(len(near) / (NEIGHBOURS + 1))
     return min(shares)
-
-
-def _distinct(conventions: Iterable[Convention]) -> list[Convention]:
-    """First convention of every set of means, with the names of other tools of the same means."""
-    groups: dict[tuple[float, ...], list[Convention]] = defaultdict(list)
-    for one in conventions:
-        # Different kernels may round the same mean differently
-        groups[tuple(round(mean, 7) for mean in one.means)].append(one)
-    found = []
-    for first, *rest in groups.values():
-        same = dict.fromkeys(one.name for one in rest if not one.cost and one.name != first.name)
-        found.append(first._replace(same=tuple(same)))
-    return found
 
 
 def _conventions(
@@ -393,11 +470,7 @@ def _choices(folds: Sequence[JudgedRun]) -> dict[str, tuple[Any, ...]]:
         field.name: tuple(field.choices) for field in parameters(Measure) if field.choices
     }
     choices["empty"] = ("zero", "one", "skip")  # NaN is no published number
-    try:
-        for fold in folds:
-            document_order(fold.dataset)
-    except DataError:  # no ids, by which trec_eval orders ties
-        choices["ties"] = ("averaged", "row")
+    choices["ties"] = min((tuple(fold.by_ties) for fold in folds), key=len)
     if highest > LARGEST_SUM:
         choices["gain"] = ("linear",)
     choices["relevant"], choices["p"] = levels, PERSISTENCES
@@ -482,17 +555,10 @@ def _values(
         for place, measure in (_kernel(measure, one.around) for measure in one.measures):
             measures[place][measure] = None
     found = defaultdict(list)
-    for dataset, lists, scores in folds:
-        orders = {
-            "averaged": as_ranked(lists, scores),
-            "row": in_order(lists, scores, np.arange(len(scores))),
-        }
-        if any(ties == "trec" for ties, *_ in measures):
-            orders["trec"] = in_order(lists, scores, document_order(dataset).places[lists.rows])
-        for place, of_place in measures.items():
-            values = _evaluate([*of_place], dataset, lists, orders, *place)
-            for at, measure in enumerate(of_place):
-                found[place, measure].append(values[at])
+    for fold, (place, of_place) in product(folds, measures.items()):
+        values = evaluate([*of_place], *fold.under(*place))
+        for measure, of_measure in zip(of_place, values, strict=True):
+            found[place, measure].append(of_measure)
     return found
 
 
@@ -503,29 +569,114 @@ def _kernel(measure: Measure, around: Around) -> tuple[Any, Measure]:
     return place, measure.under(ties="averaged", empty="skip")
 
 
-def _evaluate(  # noqa: PLR0913, PLR0917 (a place, as `_kernel` has it)
-    measures: Sequence[Measure],
-    dataset: RankingDataset,
-    lists: CandidateLists,
-    orders: Mapping[str, Float32[np.ndarray, " candidates"]],
-    ties: str,
-    kept: Any,
-    grades: Any,
-) -> Float32[np.ndarray, "measures queries"]:
-    """Values of every query; `orders` are the scores by treatment of ties."""
-    scores = orders[ties]
-    if kept != Around().kept:
-        depth, order = kept
-        by = orders["row" if order == "line" else ties]
-        falling = ragged.order_within(lists.offsets, -by)  # averaged ties are cut by line
-        inside = np.sort(falling[ragged.places_of(lists.offsets) < depth])
-        offsets = ragged.offsets_of(np.minimum(lists.lengths, depth))
-        lists, scores = CandidateLists.unranked(offsets, lists.rows[inside]), scores[inside]
-    if grades != Around().grades:
-        lowest, binary = grades
-        labels = dataset.labels
-        high = np.float32(1) if binary else labels
-        # Negative grades say that a document is not judged, and stay
-        mapped = np.where(labels >= lowest, high, np.minimum(labels, 0))
-        dataset = replace(dataset, labels=mapped.astype(np.float32), fingerprint="")
-    return evaluate(measures, dataset, lists, scores)
+def answer_of(
+    cells: Sequence[PublishedCell], folds: Sequence[JudgedRun], *, of_letor: bool = False
+) -> dict[str, Any]:
+    """Answer of `which`: the finding, the rows, and how many conventions were tried."""
+    rows, tried = search(cells, folds, of_letor=of_letor)
+    best, numbers = rows[0], listed([cell.text for cell in cells])
+    chance = _chance([row.away for row in rows if row.cost <= best.cost]) if best.matches else 0.0
+    # Changed conventions that many numbers would match say too little
+    matches = best.matches and (not best.cost or chance <= WEAK)
+    if matches:
+        finding = f"{numbers} {'is' if len(cells) == 1 else 'are'} {_in_sentence(cells, best)}."
+    elif best.matches:
+        simplest = _in_sentence(cells, best)
+        finding = f"No simple convention gives {numbers}. The simplest that does: {simplest}."
+    else:
+        cell, mean = cells[best.worst_cell], best.means[best.worst_cell]
+        away = number(mean - cell.value, f"+.{cell.digits + 1}f")
+        finding = f"None of {counted(tried, 'convention')} gives {numbers}. "
+        finding += f"The nearest, {best.name}, differs by {away}."
+    matching = [row for row in rows if row.matches]
+    return {
+        "finding": finding,
+        "notes": notes(cells, matching, chance),
+        "matches": matches,
+        "tried": tried,
+        "chance": chance,
+        "rows": [_row(cells, row) for row in rows[: len(matching) + NEAREST]],
+    }
+
+
+def answer_of_stored(
+    result: StudyResult, study: Path, run: str, cells: Sequence[PublishedCell]
+) -> dict[str, Any]:
+    """Answer for a run of a stored comparison in the folder `study`.
+
+    Raises:
+        DataError: the comparison was stored without its documents.
+    """
+    dataset, arrays = judged_by(study, result.query_ids)
+    lists = CandidateLists.unranked(arrays[f"offsets/{run}"], arrays[f"rows/{run}"])
+    return answer_of(cells, [JudgedRun(dataset, lists, arrays[f"scores/{run}"])])
+
+
+def _row(cells: Sequence[PublishedCell], row: Convention) -> dict[str, Any]:
+    """Values of a convention; `value` and `difference` are those of the worst cell."""
+    usual = BUNDLES[outside_runs.CONVENTIONS].conventions
+    return {
+        "convention": ",".join(measure.text_under({}, usual) for measure in row.measures),
+        "name": row.name,
+        "value": row.means[row.worst_cell],
+        "difference": row.means[row.worst_cell] - cells[row.worst_cell].value,
+        "matches": row.matches,
+        "digits": " and ".join(dict.fromkeys(digits or "no" for digits in row.digits)),
+        "values": list(row.means),
+        "changes": row.cost,
+        "same": list(row.same),
+        **{
+            name: choice if isinstance(choice, str) else " ".join(map(str, choice))
+            for name, choice in row.around._asdict().items()
+        },
+    }
+
+
+def _in_sentence(cells: Sequence[PublishedCell], best: Convention) -> str:
+    """Measures, tool and changes of a convention that matches."""
+    names = [measure.without_conventions for measure in best.measures]
+    measures = [
+        f"{name} (not {cell.heading})" if cell.heading not in {"", name} else name
+        for name, cell in zip(names, cells, strict=True)
+    ]
+    changes = [change for change in best.changes if change not in names]
+    tool = f"{best.tool} with {listed(changes)}" if changes else best.tool
+    cut = ", truncated" * ("truncated" in best.digits)
+    return f"{listed(measures)} by {tool}{cut}"
+
+
+def notes(
+    cells: Sequence[PublishedCell], matching: Sequence[Convention], chance: float
+) -> list[str]:
+    """Sentences on other conventions that match, on matches by chance, and on other measures."""
+    if not matching:
+        known = len(cells) == 1 and cells[0].measure
+        return ["Leave out --measure to try every measure."] if known else []
+    names = [name for row in matching for name in (row.name, *row.same)]
+    others = list(dict.fromkeys(names[1:]))
+    sentences = []
+    if others:
+        rest = len(others) - NAMED
+        named = others if rest <= 0 else [*others[:NAMED], f"{rest} more"]
+        sentences.append(f"Also matching: {listed(named)}.")
+    if chance > WEAK:
+        numbers = listed([cell.text for cell in cells])
+        share = percent(chance)
+        sentences.append(f"Weak evidence: {share} of the numbers near {numbers} match as simply.")
+    return sentences
+
+
+def table_of(cells: Sequence[PublishedCell], rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Table of an answer's rows, with a column for each published number."""
+    means = [
+        Column(f"value {at}", cell.heading or "Mean", f".{cell.digits + 2}f")
+        for at, cell in enumerate(cells)
+    ]
+    columns = (
+        Column("name", "Convention"), *means,
+        Column("digits", "Match", help="The mean rounds to the published digits, or is cut."),
+        Column("convention", "Measure"),
+    )  # fmt: skip
+    values = [(row["name"], *row["values"], row["digits"], row["convention"]) for row in rows]
+    frame = pd.DataFrame(values, columns=keys(columns))
+    return Table(frame, columns, "Conventions by their distance")

@@ -10,8 +10,7 @@ from shuffleproof.app.plain import escaped, refusal
 from shuffleproof.app.study import parts
 from shuffleproof.core.errors import ShuffleproofError
 from shuffleproof.core.metrics.measure import Measure
-from shuffleproof.core.studies.published import cells_of
-from shuffleproof.core.studies.published_answer import answer_of_stored, table_of
+from shuffleproof.core.studies.published import answer_of_stored, cells_of, table_of
 
 
 @st.fragment
@@ -31,7 +30,8 @@ def section(key: str, runs: Sequence[str], measure: Measure) -> None:
         return
     place = study_access.path(key)
     try:
-        answer = study_access.compute(key, answer_of_stored, place, run, text, named.strip())
+        cells = cells_of(text.strip(), named.strip())
+        answer = study_access.compute(key, answer_of_stored, place, run, cells)
     except ShuffleproofError as error:
         st.warning(refusal(error))
         return
@@ -39,5 +39,4 @@ def section(key: str, runs: Sequence[str], measure: Measure) -> None:
     (st.success if answer["matches"] else st.info)(escaped(answer["finding"]), icon=icon)
     for sentence in answer["notes"]:
         parts.note(sentence)
-    table = table_of(cells_of(text.strip(), named.strip()), answer["rows"])
-    data_frame(table, "published conventions")
+    data_frame(table_of(cells, answer["rows"]), "published conventions")

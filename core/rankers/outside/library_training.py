@@ -68,21 +68,18 @@ def _lightgbm(lightgbm: Any, values: dict[str, Any], parts: list[Part], out: Pat
 
 
 def _xgboost(xgboost: Any, values: dict[str, Any], parts: list[Part], out: Path) -> int:
-    data, *watched = [xgboost.DMatrix(one, label=labels) for one, labels, _ in parts]
-    for matrix, (_, _, lists) in zip((data, *watched), parts, strict=True):
-        matrix.set_group(lists)
+    data, *watched = [xgboost.DMatrix(one, labels, group=lists) for one, labels, lists in parts]
     # Rounds are no parameters of XGBoost's own, but of its ranker class
-    rounds = [values.pop(name, None) for name in ("n_estimators", "num_boost_round")]
+    rounds = values.pop("n_estimators", 0) or values.pop("num_boost_round", 100)
     patience = values.pop("early_stopping_rounds", None)
     with warnings.catch_warnings(record=True) as received:
         warnings.simplefilter("always")
         booster = xgboost.train(
-            values, data, next(filter(None, rounds), 100), verbose_eval=False,
+            values, data, rounds, verbose_eval=False,
             evals=[(valid, "valid") for valid in watched], early_stopping_rounds=patience,
         )  # fmt: skip
-    unused = re.findall(
-        r"Parameters: \{(.*)\} are not", "\n".join(str(w.message) for w in received)
-    )
+    words = "\n".join(str(one.message) for one in received)
+    unused = re.findall(r"Parameters: \{(.*)\} are not", words)
     _refuse_unknown("XGBoost", re.findall(r'"(.*?)"', " ".join(unused)))
     out.write_bytes(booster.save_raw())
     return int(booster.num_boosted_rounds())

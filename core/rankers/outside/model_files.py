@@ -89,22 +89,18 @@ class ModelServer:
     def __init__(self) -> None:
         self._opened = lru_cache(maxsize=1)(open_model)
 
-    def train(
-        self, kind: str, parameters: dict[str, Any], out: str, *, missing: bool, **data: Any
-    ) -> dict[str, Any]:
+    def train(self, kind: str, parameters: dict[str, Any], out: str, **data: Any) -> dict[str, Any]:
         """Train by a library's own parameters, and write the model's file; returns its `trees`.
 
         Raises:
             ModelError: the library refuses the parameters or the documents.
         """
         _leave_out_unused(kind)
-        library, parts = LIBRARIES[kind], []
-        for part in ("train", "valid"):
-            if (features := data.get(f"{part}_features")) is None:
-                continue
-            if (library.missing or missing) and (absent := data.get(f"{part}_absent")) is not None:
-                features = np.where(absent, np.float32(np.nan), features)
-            parts.append((features, data[f"{part}_labels"], data[f"{part}_lengths"]))
+        library, given = LIBRARIES[kind], ("features", "labels", "lengths")
+        parts: list[Any] = [
+            tuple(data[f"{part}_{name}"] for name in given)
+            for part in ("train", "valid") if f"{part}_features" in data
+        ]  # fmt: skip
         try:
             module = import_module(library.module)
             return {"trees": library_training.train(kind, module, parameters, parts, Path(out))}

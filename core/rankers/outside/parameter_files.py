@@ -32,6 +32,7 @@ from shuffleproof.core.rankers.outside.file_ranker import (
     finding_of,
     library_of,
 )
+from shuffleproof.core.rankers.outside.model_files import LIBRARIES
 from shuffleproof.core.rankers.tabular import refuse_no_documents
 from shuffleproof.core.store.keys import canonical_json, file_digest
 from shuffleproof.core.store.plain_json import read_object
@@ -74,18 +75,19 @@ class ConfigSpec:
         del workspace
         refuse_no_documents(train)
         kind, parameters = library_of(self.name), json.loads(self.parameters)
-        request = _documents("train", train)
+        missing = train.dataset.missing or LIBRARIES[kind].missing
+        request = _documents("train", train, missing=missing)
         if not names.THREADS & parameters.keys():
             name = "thread_count" if kind == "catboost" else "n_jobs"
             parameters[name] = threads(request["train_features"])
         if names.STOPPING & parameters.keys():
-            request |= _documents("valid", valid)
+            request |= _documents("valid", valid, missing=missing)
         folder = TemporaryDirectory(prefix="shuffleproof-")
         path = Path(folder.name) / SAVED_MODEL
         request |= {"kind": kind, "parameters": parameters, "out": str(path)}
         process = WorkerProcess(SERVER, LONGEST, quiet=True)
         try:
-            answer = process.ask("train", missing=train.dataset.missing, **request)
+            answer = process.ask("train", **request)
         except WorkerError as error:
             remedy = error.remedy or "Correct the parameters, or look the data over (`doctor`)."
             raise DataError(self.place, finding_of(error), remedy) from error
@@ -98,13 +100,13 @@ class ConfigSpec:
         return OutsideModel(self.name, path, file_digest(path), ORDER, _folder=folder)
 
 
-def _documents(part: str, judged: JudgedLists) -> dict[str, Any]:
-    """Documents of lists as arrays of a request."""
+def _documents(part: str, judged: JudgedLists, *, missing: bool) -> dict[str, Any]:
+    """Documents of lists as arrays of a request; `missing`: absent cells are NaN."""
     dataset, rows = judged.dataset, judged.lists.rows
-    arrays = {"features": dataset.features[rows], "labels": dataset.labels[rows]}
-    arrays["lengths"] = judged.lists.lengths[judged.lists.lengths > 0]
-    if (absent := dataset.absent_cells(rows)) is not None:
-        arrays["absent"] = absent
+    features, lengths = dataset.features[rows], judged.lists.lengths
+    if missing and (absent := dataset.absent_cells(rows)) is not None:
+        features = np.where(absent, np.float32(np.nan), features)
+    arrays = {"features": features, "labels": dataset.labels[rows], "lengths": lengths[lengths > 0]}
     return {f"{part}_{name}": np.asarray(array) for name, array in arrays.items()}
 
 

@@ -117,8 +117,7 @@ CASES = {
     ),
     "margin.effects": (
         table(feature=[EVIL], effect=[0.2], low=[0.1], high=[0.3]),
-        table(document=[EVIL], effect=[0.1], above_rank=[1], below_rank=[2], swaps=[True]),
-        0.0, EVIL,
+        table(document=[EVIL], effect=[0.1], swaps=[True]), 0.0, EVIL,
     ),
     "set_size.curves": (SIZES.iloc[:2], "NDCG@10", 3),
     "training_noise.strips": (

@@ -11,9 +11,8 @@ from scipy.stats import rankdata
 from shuffleproof.core.cli.arguments import main
 from shuffleproof.core.errors import DataError
 from shuffleproof.core.gate import differences
-from shuffleproof.core.gate.boards import Scores, read_board
-from shuffleproof.core.gate.differences import leaderboard
-from shuffleproof.core.gate.ranks import rank_intervals, resampled_means
+from shuffleproof.core.gate.boards import leaderboard
+from shuffleproof.core.gate.leaderboard import rank_intervals, resampled_means
 from tests.core.gate.test_leaderboard import VALUES, written
 
 
@@ -62,7 +61,7 @@ def test_resamples_draw_the_same_tasks_for_all_systems():
 @pytest.mark.parametrize("seed", range(8))
 def test_kemeny_s_winner_is_first_in_a_best_order(seed):
     values = np.random.default_rng(seed).random((5, 6))
-    board = differences.of_scores(Scores(tuple("abcde"), tuple("123456"), values))
+    board = differences.of_scores([*"abcde"], [*"123456"], values)
     wins = (values[:, None] > values).sum(axis=2)
     costs = {
         order: sum(wins[low, high] for high, low in combinations(order, 2))
@@ -124,13 +123,13 @@ def test_few_games_won_by_one_system_separate_nothing(games):
 def test_cards_are_compared_by_query(tmp_path):
     written(tmp_path, "best", VALUES + 0.5)
     written(tmp_path, "other", VALUES + 0.2)
-    board = read_board(tmp_path)
-    assert board.systems == ("initial ranking", "best", "other")
-    assert board.values.shape == (3, 40)
+    rows = leaderboard(tmp_path).rows
+    assert rows["system"].tolist() == ["best", "other", "initial ranking"]
+    assert rows["score"].iloc[0] == pytest.approx(VALUES.mean() + 0.5)
     lists = {"digest": "f" * 64, "recipe": {"initial": ["mart"]}, "preset": "small"}
     written(tmp_path, "elsewhere", VALUES, lists=lists)
     with pytest.raises(DataError, match="2 kinds of lists"):
-        read_board(tmp_path)
+        leaderboard(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,11 @@ from shuffleproof.core.studies.published import (
     JudgedRun,
     PublishedCell,
     _choices,
+    answer_of,
     cells_of,
+    folds_of,
     search,
 )
-from shuffleproof.core.studies.published_answer import answer_of, folds_of
 from tests import loading, places
 
 DL19 = places.DATA / "recorded_rerankers"
@@ -74,12 +75,12 @@ def test_letors_numbers_are_named(levels):
     row = {f"NDCG@{k}": np.mean([letors_mean(run, k) for run in folds]) for k in (1, 3, 5, 10)}
     texts = {name: printed(mean) for name, mean in row.items()}
     cells = [PublishedCell.of(text, name) for name, text in texts.items()]
-    found = search(cells, folds, of_letor=True)
-    assert found.matches
-    assert found.rows[0].tool == "letor4"
-    assert "letor3" in found.rows[0].same
+    assert answer_of(cells, folds, of_letor=True)["matches"]
+    (first, *_), _ = search(cells, folds, of_letor=True)
+    assert first.tool == "letor4"
+    assert "letor3" in first.same
     changed = [*cells[:3], PublishedCell.of(printed(row["NDCG@10"], step=1), "NDCG@10")]
-    assert not search(changed, folds, of_letor=True).matches
+    assert not answer_of(changed, folds, of_letor=True)["matches"]
 
 
 def test_scikit_learns_number_is_named():
@@ -93,17 +94,16 @@ def test_scikit_learns_number_is_named():
     mean = np.mean([ndcg_score([labels], [scores], k=5) for labels, scores in pairs])
     for of_letor in (True, False):
         cell = PublishedCell.of(printed(mean, 5), "ndcg@5")
-        found = search([cell], [run], of_letor=of_letor)
-        assert found.matches
-        best = found.rows[0]
+        assert answer_of([cell], [run], of_letor=of_letor)["matches"]
+        (best, *_), _ = search([cell], [run], of_letor=of_letor)
         assert "sklearn" in (best.name, *best.same)
         assert best.means[0] == pytest.approx(mean, abs=1e-6)
 
 
 def test_rows_are_the_means_of_their_conventions():
     run = random_run(3, 5)
-    found = search([PublishedCell.of(".5000", "ndcg@5")], [run], of_letor=False)
-    plain = [row for row in found.rows if row.around.kept == "all"
+    rows, _ = search([PublishedCell.of(".5000", "ndcg@5")], [run], of_letor=False)
+    plain = [row for row in rows if row.around.kept == "all"
              and row.around.grades == "as judged"]  # fmt: skip
     assert len(plain) > 20
     for row in plain:
@@ -136,11 +136,12 @@ def test_cut_lists_mapped_grades_and_missing_topics_are_tried():
         (of_binary.mean(), run, "NDCG(gain=exp2)@10", "grades from 2 on are 1"),
         (of_part[1:].mean(), part, "AP", ""),
     ):
-        found = search([PublishedCell.of(f"{mean:.6f}", text)], [one], of_letor=False)
-        assert found.matches, text
-        assert around in ", ".join(found.rows[0].changes)
-    assert (found.rows[0].tool, found.rows[0].cost) == ("trec_eval", 0)
-    assert found.rows[0].around.topics == "answered"
+        cells = [PublishedCell.of(f"{mean:.6f}", text)]
+        assert answer_of(cells, [one])["matches"], text
+        (best, *_), _ = search(cells, [one], of_letor=False)
+        assert around in ", ".join(best.changes)
+    assert (best.tool, best.cost) == ("trec_eval", 0)
+    assert best.around.topics == "answered"
 
 
 def test_a_cut_by_line_comes_before_ties():
@@ -148,7 +149,7 @@ def test_a_cut_by_line_comes_before_ties():
     whole = judge_runs({"1": {"d00": 1}}, {"run": trec.Run("run", {"1": scores})})
     run = JudgedRun(whole.dataset, whole.lists["run"], whole.scores["run"])
     # trec_eval ranks the last id first: d00 is the last of the ten lines
-    best = search([PublishedCell.of(".1000", "map")], [run], of_letor=False).rows[0]
+    (best, *_), _ = search([PublishedCell.of(".1000", "map")], [run], of_letor=False)
     assert best.matches
     assert (best.tool, best.changes) == ("trec_eval", ("first 10 lines",))
 
@@ -164,7 +165,7 @@ def test_every_declared_convention_is_varied():
 
 def test_stated_conventions_stay():
     cells = cells_of(values="NDCG(gain=linear)@5=.5,NDCG@10=.6")
-    for row in search(cells, [random_run(4)], of_letor=False).rows:
+    for row in search(cells, [random_run(4)], of_letor=False)[0]:
         assert row.measures[0].gain == "linear"
 
 
@@ -174,7 +175,7 @@ def test_truncated_and_percent_numbers_match():
     run = random_run(6)
     (values,) = evaluate_run([Measure("RR")], run.dataset, run.lists, run.scores)
     cell = PublishedCell.of(f"{100 * values.mean():.2f}", "mrr")
-    assert search([cell], [run], of_letor=False).rows[0].matches
+    assert search([cell], [run], of_letor=False)[0][0].matches
 
 
 @needs_data
