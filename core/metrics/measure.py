@@ -295,7 +295,10 @@ EMPTY_VALUES = {"zero": 0.0, "one": 1.0, "skip": math.nan, "nan": math.nan}
 EMPTY_WORDS = {"zero": "0", "one": "1", "skip": "left out", "nan": "NaN"}
 GAIN_WORDS = {"exp2": "2^y − 1", "linear": "y"}
 TIES_WORDS = {"averaged": "averaged", "row": "by row", "trec": "by document id, last first"}
-OVER_WORDS = {"geometric": "geometric mean", "sum": "sum"}
+OVER_WORDS = {
+    "geometric": "geometric mean (differences: means of the values per query)",
+    "sum": "sum (differences: means of the values per query)",
+}
 SAMPLED = {"averaged": ", exactly or over seeded orders where they are many", "row": "", "trec": ""}
 """Additions to TIES_WORDS for measures of user code."""
 
@@ -592,6 +595,11 @@ SHARES = frozenset({"agreement", "pair accuracy", "kept-top-1", "kept-top-10"})
 def is_share(text: str) -> bool:
     """True if the values of a measure, or other stored values, are from 0 to 1."""
     return Measure.parse(text).entry.share if is_measure(text) else text in SHARES
+
+
+def over_queries(text: str) -> str:
+    """Aggregation of a measure, or of other stored values, over queries: see `MeasureEntry`."""
+    return Measure.parse(text).entry.over_queries if is_measure(text) else "mean"
 
 
 def user_entry(name: str) -> MeasureEntry:

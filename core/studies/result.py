@@ -13,8 +13,8 @@ import pandas as pd
 from jaxtyping import Float, Float32
 from safetensors.numpy import save_file
 
-from shuffleproof.core.metrics.measure import Measure, is_measure, is_share
-from shuffleproof.core.metrics.relevance import mean_of
+from shuffleproof.core.metrics.measure import Measure, is_measure, is_share, over_queries
+from shuffleproof.core.metrics.relevance import LEAST_OF_GEOMETRIC, mean_of
 from shuffleproof.core.metrics.significance import bootstrap_interval
 from shuffleproof.core.rankers.name import FILES, remember_file_name
 from shuffleproof.core.seeds import generator
@@ -288,9 +288,17 @@ def _estimate(measure: str, values: Float32[np.ndarray, " queries"]) -> dict[str
     low = high = mean
     shares = is_share(measure)
     if len(defined) > 1 and (shares or np.ptp(defined) > 0):
+        over = over_queries(measure)
+        scaled = np.log(np.maximum(defined, LEAST_OF_GEOMETRIC)) if over == "geometric" else defined
         low, high = bootstrap_interval(
-            defined, generator(0, "summary"), CONFIDENCE, RESAMPLES, shares=shares
-        )
+            scaled, generator(0, "summary"), CONFIDENCE, RESAMPLES,
+            shares=shares and over == "mean",
+        )  # fmt: skip
+        # An interval of the mean of logarithms, or of a mean, becomes that of the measure
+        if over == "geometric":
+            low, high = np.exp(low), np.exp(high)
+        elif over == "sum":
+            low, high = low * len(defined), high * len(defined)
     numbers = {"mean": float(mean), "low": float(low), "high": float(high)}
     return {"measure": measure, "n": len(defined)} | numbers
 

@@ -128,8 +128,8 @@ def _study(stored: Mapping[str, Artefact]) -> None:
     with top.controls:
         labels = benchmarks.labels(str(artefact.key))
         missing = state.missing_option("baseline", labels)
-        measure = sections.main_measure(artefact.recipe["measures"])
-        baseline = choice.baseline(labels, compute(str(artefact.key), sections.best_of, measure))
+        first = sections.main_measure(artefact.recipe["measures"])
+        baseline = choice.baseline(labels, compute(str(artefact.key), sections.best_of, first))
         test = st.selectbox(
             "Test", list(TESTS), key="test", bind="query-params",
             help="; ".join(f"{name}: {words}" for name, words in TESTS.items()),

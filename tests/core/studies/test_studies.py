@@ -183,6 +183,14 @@ def test_figure3_flat_for_features_falling_for_the_initial_ranking(judged):
     assert (summary["mean"] <= summary.high).all()
 
 
+@pytest.mark.parametrize("measure", ["AP", "GMAP", "NumRelRet"])
+def test_the_interval_of_a_measure_holds_its_mean_sum_or_geometric_mean(judged, measure):
+    rankers = [FeatureRanker(), PositionRanker()]
+    summary = ran(figure3(rankers, measures=(measure,)), judged, rankers, Memory()).summary()
+    assert (summary["low"] < summary["mean"]).all()
+    assert (summary["mean"] < summary["high"]).all()
+
+
 def test_finished_trials_are_not_repeated(judged, tmp_path):
     ranker = PositionRanker()
     records = Records(tmp_path)
