@@ -55,9 +55,9 @@ NAVIGATION = (
         Page("Tune", "tune", "tune", "hyperparameter search on validation", docs="rankers"),
     )),
     Page("Query lab", "query-lab", tabs=(
-        Page("Invariance", "invariance", "invariance", "shuffle a list: which rankings change, "
-             "which document falls most", ("query", "lists", "rankers", "before", "order"),
-             "certificates"),
+        Page("Invariance", "invariance", "invariance", "shuffle a list (position bias): which "
+             "rankings change, which document falls most",
+             ("query", "lists", "rankers", "before", "order"), "certificates"),
         Page("One query", "query", "one_query", "one query under every perturbation",
              ("study", "query", "measure"), "perturbations"),
     )),

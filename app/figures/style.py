@@ -129,8 +129,8 @@ def stroke(ranker: str) -> Stroke:
     color = PALETTE[digest[0] % len(PALETTE)]
     if named.feature is not None:  # a reference, not in a colour of the paper's rankers
         color = REFERENCE
-    elif len(named.parts) == 1:  # one ranker, called in another way
-        color = stroke(str(named.parts[0])).color
+    elif len(named.parts) == 1 and named.parts[0].base in KNOWN:  # unlike the ranker in it
+        color = PALETTE[(KNOWN[named.parts[0].base][0] + 6) % len(PALETTE)]
     return Stroke(color, DASHES[-1], shape)
 
 

@@ -15,7 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from shuffleproof.app import address, captions, scoring
 from shuffleproof.app.figures.style import stroke
-from shuffleproof.app.study import parts
+from shuffleproof.app.study import parts, sample_result
 from shuffleproof.app.study.shown_list import ShownList
 from shuffleproof.core.answers.document_changes import UNCHANGED
 from shuffleproof.core.answers.one_list import Answer, fell_most, moves, verdicts
@@ -30,6 +30,10 @@ from shuffleproof.core.words import counted, number
 
 LONGEST = 200
 """Length of the longest list that is shown as cards."""
+
+LEGEND = (
+    "Stars: relevance labels. ▲ ▼: ranks gained or lost. Coloured: the document passed another one."
+)
 
 AnswerAndMoves = tuple[Answer, pd.DataFrame]
 """A ranker's answer, and its `core.answers.one_list.moves`."""
@@ -191,13 +195,13 @@ def _moving(shown: str, verdict: DeltaGenerator) -> str:
             parts.headline(headline(answers_and_moves))
         fallen = (fell_most(moves) for _, moves in answers_and_moves)
         parts.note(" ".join([f"{place}.", *filter(None, fallen)]))
+        study = sample_result.shipped_study("invariance")
+        if study is not None:
+            parts.note(f"All its test queries: {sample_result.finding(study, pair).text}")
     attended = scoring.attended(query_list, pair, shown, UNCHANGED)
     drawn = facts(listed, answers_and_moves, attended, SAMPLE)
     draw(drawn, "cards", lambda places: _show(ShownOrder.by_hand(places)), _shuffle)
-    return (
-        f"{place}, {counted(len(documents), 'document')}, shown {listed.words}. Stars: grades. "
-        "▲ ▼: places gained or lost; coloured edge: it moved, that is, it passed another document."
-    )
+    return f"{place}, {counted(len(documents), 'document')}, shown {listed.words}. {LEGEND}"
 
 
 def _of_sample() -> tuple[scoring.List | None, list[TrainedRanker]]:

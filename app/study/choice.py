@@ -143,7 +143,8 @@ def study(stored: Mapping[str, Artefact], sort_key: SortKey = services.arrival_o
         parts.note(text)
     if wanted != [key]:
         address.pin("study", key)
-    newer = max(stored.values(), key=sort_key)
+    data = stored[key].facts.get("data")
+    newer = max((each for each in stored.values() if each.facts.get("data") == data), key=sort_key)
     is_later = sort_key(newer) > sort_key(stored[key])
     if services.arrival_order(newer)[0] and is_later:  # shipped studies are never newer
         newer_results(label(newer), str(newer.key))

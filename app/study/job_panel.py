@@ -99,17 +99,19 @@ def offer(panel: Panel, label: str, help_: str, parameters: dict[str, Any]) -> N
 
 
 def contrasting_in_words() -> str:
-    """Names of the rankers that `train_contrasting` trains."""
+    """Names of the rankers that `examine_contrasting` trains."""
     return " and ".join(display_names(proposals.CONTRASTING).values())
 
 
-def train_contrasting(data: str) -> None:
-    """Submit trainings of a ranker that reads the input order and of one that does not."""
+def examine_contrasting(data: str) -> None:
+    """Submit a study of a ranker that reads the input order and of one that does not.
+
+    The study trains both.
+    """
     preset, lists = proposals.for_training()
+    rankers = [f"{ranker}@{preset}" for ranker in proposals.CONTRASTING]
     of_lists = training.list_options(data, lists) or None
-    for ranker in proposals.CONTRASTING:
-        given = {"ranker": f"{ranker}@{preset}", "changes": None, "lists": of_lists}
-        submit("train", {"data": data, **given})
+    submit("invariance", {"data": data, "rankers": rankers, "lists": of_lists})
 
 
 def hand_in(panel: Panel, parameters: dict[str, Any]) -> None:

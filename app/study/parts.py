@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.navigation.page import StreamlitPage
 
-from shuffleproof.app import address, navigation, terms
+from shuffleproof.app import address, navigation, state, terms
 from shuffleproof.app.exports import File
 from shuffleproof.app.plain import escaped, escaped_sentence, refusal
 from shuffleproof.core.errors import ShuffleproofError
@@ -61,6 +61,8 @@ def errors_shown(*, again: bool = False) -> Generator[None]:
     try:
         yield
     except ShuffleproofError as error:
+        if state.data() not in state.data_sets():  # deleted in another tab: the sidebar says so
+            state.draw_again()
         st.error(refusal(error))
         if again:
             st.button("Try again", key="again")

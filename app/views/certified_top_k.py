@@ -17,6 +17,6 @@ FORM = Form(
 PAGE = StudyPage(
     "Certified top k", FORM, measured=False,
     caption="Filled marks: certified share. Open marks, dotted: share that is left after the "
-            "attack. The true share lies between them.",
+            "attack. For each ranker, the true share lies between them.",
 )  # fmt: skip
 page = PAGE.draw

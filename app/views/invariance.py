@@ -61,14 +61,14 @@ from shuffleproof.core.answers.trained_rankers import (
     in_order_of_arrival,
     list_recipes,
 )
+from shuffleproof.core.data.catalogue import SAMPLE
 from shuffleproof.core.rankers.initial import ListRecipe
 from shuffleproof.core.rankers.name import RankerName, display_names
-from shuffleproof.core.studies.kinds.invariance import sections
+from shuffleproof.core.store.manifest import Artefact
 from shuffleproof.core.studies.kinds.invariance.certificate import BY_QUERY, per_query
 from shuffleproof.core.studies.kinds.invariance.question import Invariance
 from shuffleproof.core.studies.reproduce import command_of, python_of
-from shuffleproof.core.studies.result import StudyResult
-from shuffleproof.core.studies.sections import Headline, View, limits
+from shuffleproof.core.studies.sections import View, limits
 from shuffleproof.core.studies.tables import Table, infer_columns
 from shuffleproof.core.words import counted, number
 
@@ -138,20 +138,20 @@ def _examination() -> None:
 
 def _in_training(data: str) -> bool:
     of_data = (job for job in jobs.under_way() if job.parameters.get("data") == data)
-    return any(job.kind == TRAININGS.kind for job in of_data)
+    return any(job.kind in {TRAININGS.kind, PANEL.kind} for job in of_data)
 
 
 def _nothing_trained(data: str) -> None:
-    with sample_result.draw_sample("invariance", cards.demonstration):
-        if job_panel.progress(TRAININGS, (data,)):
-            return
+    panels = (PANEL, TRAININGS)
+    if not any(job_panel.progress(panel, (data,)) for panel in panels):
         parts.not_yet(f"No ranker of whole lists is trained on {data} yet.")
         st.button(
             f"Train {job_panel.contrasting_in_words()}", type="primary",
-            icon=":material/model_training:", on_click=job_panel.train_contrasting, args=(data,),
+            icon=":material/model_training:", on_click=job_panel.examine_contrasting, args=(data,),
         )  # fmt: skip
         parts.note("Less than a minute each for a small set on two cores; preset: small.")
         parts.link("train", "Other rankers and settings", "tune")
+    parts.link("invariance", "An example on the sample", "image", {state.USE: SAMPLE})
 
 
 def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
@@ -177,7 +177,7 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
     with picture:
         answers = _answers(query_list, chosen, shown)
         shown_list.buttons(shown, _worst_order(query_list, answers))
-        _sentences(answers, shown, changed=changed)
+        _sentences(answers, shown, _of_all_queries(data.data, chosen), changed=changed)
         short = len(shown.arranged) <= cards.LONGEST
         attending = chosen if short else []
         drawn = cards.facts(
@@ -215,8 +215,19 @@ def _worst_order(query_list: List, answers: Sequence[RankerAnswer]) -> Callable[
     return lambda: shown_list.show_worst(scoring.worst_order(query_list, key))
 
 
-def _sentences(answers: Sequence[RankerAnswer], shown: ShownList, *, changed: bool) -> None:
-    """Draw the effect of the other order in a sentence, and a legend of the picture."""
+def _of_all_queries(data: str, rankers: Sequence[TrainedRanker]) -> str:
+    """Finding of the study shown below on all test queries; empty without one."""
+    stored = _stored(data, rankers)
+    if not stored:
+        return ""
+    study = stored.get(st.query_params.get("study", ""), next(iter(stored.values())))
+    return f"All test queries: {sample_result.finding(study, rankers).text}"
+
+
+def _sentences(
+    answers: Sequence[RankerAnswer], shown: ShownList, overall: str, *, changed: bool
+) -> None:
+    """Draw the effect of the other order, that of all queries, and a legend of the picture."""
     query = shown.documents.query
     before = "the list without changes" if shown.changes else shown.words_before
     if not changed:
@@ -224,6 +235,8 @@ def _sentences(answers: Sequence[RankerAnswer], shown: ShownList, *, changed: bo
         parts.note(f"Query {query}, shown {shown.words}.")
         return
     parts.headline(cards.headline([(answer.answer, answer.moves) for answer in answers]))
+    if overall:
+        parts.note(overall)
     fallen = [(answer.label, fell_most(captions.titles(answer.moves))) for answer in answers]
     fallen = [(label, words) for label, words in fallen if words]
     text = ""
@@ -233,8 +246,7 @@ def _sentences(answers: Sequence[RankerAnswer], shown: ShownList, *, changed: bo
     parts.note(
         f"{text}{_changes_in_words(shown, answers[0].answer.best)}"
         f"Query {query}, shown {shown.words}; before: {before}. "
-        "Stars: relevance labels. ▲ ▼: ranks gained or lost; coloured: the document moved, that "
-        "is, it passed another one."
+        f"{cards.LEGEND}"
     )
 
 
@@ -440,17 +452,11 @@ PANEL = job_panel.Panel("invariance")
 def _certificates(data: DataDescription, recipe: ListRecipe, rankers: list[TrainedRanker]) -> None:
     """Draw the certificates of these rankers and the most affected queries."""
     st.subheader("All test queries")
-    digests = {ranker.digest for ranker in rankers}
-    every = services.studies("invariance", data.data)
-    stored = {
-        str(study.key): study
-        for study in every
-        if digests & {digest for _, digest in study.recipe["rankers"]}
-    }
+    stored, digests = _stored(data.data, rankers), {ranker.digest for ranker in rankers}
     if stored:
         artefact = choice.study(stored)
         labels = tuple(label for label, digest in artefact.recipe["rankers"] if digest in digests)
-        parts.headline(study_access.compute(str(artefact.key), _headline, labels))
+        parts.headline(sample_result.finding(artefact, rankers))
         draw_sections(study_sections(str(artefact.key), View(rankers=labels)))
         _by_damage(str(artefact.key), labels)
     else:
@@ -459,7 +465,7 @@ def _certificates(data: DataDescription, recipe: ListRecipe, rankers: list[Train
         parts.link("group-shuffles", "How this falls with more shuffles of GSF's groups")
     complete = {
         digest
-        for study in every
+        for study in services.studies("invariance", data.data)
         if not limits(study.facts)
         for _, digest in study.recipe["rankers"]
     }
@@ -469,9 +475,14 @@ def _certificates(data: DataDescription, recipe: ListRecipe, rankers: list[Train
         _offer(data, recipe, missing, what)
 
 
-def _headline(result: StudyResult, labels: Sequence[str]) -> Headline:
-    """Loss of these rankers over all test queries."""
-    return sections.headline(result, View(rankers=labels))
+def _stored(data: str, rankers: Sequence[TrainedRanker]) -> dict[str, Artefact]:
+    """Studies of a data set with any of these rankers, by key."""
+    digests = {ranker.digest for ranker in rankers}
+    return {
+        str(study.key): study
+        for study in services.studies("invariance", data)
+        if digests & {digest for _, digest in study.recipe["rankers"]}
+    }
 
 
 def _offer(

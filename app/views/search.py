@@ -6,6 +6,7 @@ It is also shown at an unknown address.
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 import numpy as np
 import streamlit as st
@@ -27,7 +28,10 @@ SHOWN = 40
 """Most results of a kind and rank."""
 
 KINDS = ("page", "term", *dict.fromkeys(entries.KINDS.values()), "query", "document")
-RANKS = ("Whole words", "Beginnings of words", "Parts of words")
+RANKS = ("Whole words", "Beginnings of words", "Parts of words", "Similar or single words")
+ALIKE = 0.75
+"""Least similarity of words that count as one, as `difflib` measures it."""
+
 WORD = re.compile(r"\w+")
 LITTLE = frozenset(
     WORD.findall("a an are do does how i in is it me my of own show the to what which")
@@ -81,7 +85,7 @@ def page() -> None:
         "Search for", value=usual, key="for", bind="query-params",
         placeholder="Words, or the id of a query or document",
     )  # fmt: skip
-    found = results(text, state.data()) if text.strip() else {}
+    found = (results(text, state.data()) or near(text)) if text.strip() else {}
     if text.strip() and not found:
         st.info("Nothing fits. Try another word.", icon=":material/search_off:")
     with st.container(key="links_found", gap="xxsmall"):
@@ -115,6 +119,23 @@ def results(sought: str, data: str) -> dict[int, list[Result]]:
         if (at := rank(sought, f"{result.text} {result.words} {result.kind}")) is not None:
             by_rank.setdefault(at, []).append(result)
     return dict(sorted(by_rank.items()))
+
+
+def near(sought: str) -> dict[int, list[Result]]:
+    """Pages and terms with some of the sought words, or words spelled alike; most words first.
+
+    >>> near("ndgc")[3][0].text
+    'NDCG'
+    """
+    wanted = [word for word in WORD.findall(sought.lower()) if word not in LITTLE]
+    counts = []
+    for result in (*_terms(), *_pages()):
+        words = WORD.findall(f"{result.text} {result.words}".lower())
+        fits = sum(bool(get_close_matches(word, words, 1, ALIKE)) for word in wanted)
+        counts += [(fits, result)] if fits else []
+    most = max((fits for fits, _ in counts), default=0)
+    found = [result for fits, result in counts if fits == most]
+    return {len(RANKS) - 1: found} if found else {}
 
 
 def _pages() -> Iterator[Result]:

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from shuffleproof.core.rankers.name import RankerName
 from shuffleproof.core.studies.paired_differences import mean_differences
 from shuffleproof.core.studies.sections import Headline
-from shuffleproof.core.words import counted, number, percent
+from shuffleproof.core.words import listed, number, percent
 
 Queries = Float[np.ndarray, " queries"]
 
@@ -25,6 +25,9 @@ BEST = "best"
 SMALL, LARGE = 0.02, 0.10
 """Shares of a ranker's mean. A loss surely below the first counts as none; a loss from the second
 on is large. Our choice; no paper defines them."""
+
+NAMED = 3
+"""Most rankers without a loss that a headline names."""
 
 LEAST_PRINTED = 0.001
 """Smallest loss that is printed as a number."""
@@ -133,7 +136,7 @@ def headline(losses: Sequence[Loss]) -> Headline:
     'DLCM loses 13.7 % by 20; GSF at worst 10.0 %.'
     >>> still = [Loss("dlcm", "by 20", 0.2, FAILS), Loss("gsf", "", 0, ""), Loss("mart", "", 0, "")]
     >>> headline(still).text
-    'DLCM loses 20.0 % by 20; MART and 1 other lose nothing.'
+    'DLCM loses 20.0 % by 20; GSF and MART lose nothing.'
     >>> headline([Loss("dlcm", "by 20", 0.0071, FAILS), Loss("gsf", "by 20", 0.0069, FAILS)]).text
     'DLCM loses 0.7 % by 20; GSF loses as much.'
     """
@@ -148,9 +151,11 @@ def headline(losses: Sequence[Loss]) -> Headline:
     chance = ", not significant" if first.tier == INCONCLUSIVE else ""
     text = f"{_name(first)} {_loses(first.share)} {first.how}{_interval(first)}{chance}"
     if last is not first:
-        still = sum(loss.share == 0 for loss in each)
-        others = f" and {counted(still - 1, 'other')} lose nothing" if still > 1 else ""
-        text += f"; {_name(last)}{others or ' ' + _lowest_loss(last, first)}"
+        still = [_name(loss) for loss in each if loss.share == 0]
+        if len(still) > NAMED:
+            still = [still[-1], f"{len(still) - 1} others"]
+        alike = f"{listed(still)} lose nothing"
+        text += f"; {alike if len(still) > 1 else f'{_name(last)} {_lowest_loss(last, first)}'}"
     return Headline(f"{text}.", first.tier, TIERS[first.tier])
 
 

@@ -270,7 +270,7 @@ def _dismiss(job: Job) -> None:
 
 def _train_and_shuffle(name: str) -> None:
     """Train two contrasting rankers and open the lists of this data set; a callback."""
-    job_panel.train_contrasting(name)
+    job_panel.examine_contrasting(name)
     tabs.go("invariance", {state.USE: name})
 
 

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from shuffleproof.app import jobs, library, report, services, state, uploads
+from shuffleproof.app import address, jobs, library, report, services, state, uploads
 from shuffleproof.app.exports import File
-from shuffleproof.app.plain import escaped_sentence
+from shuffleproof.app.plain import escaped, escaped_sentence
 from shuffleproof.app.received_files import in_words
 from shuffleproof.app.study import parts
 from shuffleproof.core.data import display_texts, examination
@@ -54,9 +54,9 @@ def _entry_details(entry: Entry, every: Sequence[Entry]) -> None:
     parts.note(f"{entry.key} · {size} · made {stored}{took}{shipped}{origin}")
     if entry.stale:
         st.warning(escaped_sentence(f"Stale: {entry.stale}."), icon=":material/update:")
-    page, address = library.page_of(entry)
+    page, query = library.page_of(entry)
     if page:
-        parts.link(page, "Open its page", query=address)
+        parts.link(page, "Open its page", query=query)
     needs = [other.name for other in every if other.key in entry.needs]
     needed = shelf.dependents(every, entry.key)
     relations = f"Made from: {_listed(needs)}. " if needs else ""
@@ -174,6 +174,10 @@ def _deletion_dialog(chosen: Sequence[Entry], every: Sequence[Entry]) -> None:
         st.rerun()
 
 
+DELETED = "entries deleted"
+"""Session key: the address names entries that were just deleted here."""
+
+
 def _delete(gone: Sequence[Entry]) -> None:
     store = services.store()
     with noting_errors():
@@ -182,9 +186,11 @@ def _delete(gone: Sequence[Entry]) -> None:
             if entry.key.kind == "data" and "fingerprint" in entry.artefact.facts:
                 examination.forget(str(entry.artefact.facts["fingerprint"]), store)
                 display_texts.forget(str(entry.artefact.facts["fingerprint"]), store)
-    st.session_state["chosen"] = []
+        st.toast(escaped(f"Deleted: {', '.join(map(library.entry_name, gone))}."))
+    st.session_state["chosen"], st.session_state[DELETED] = [], True
     if state.data() not in state.data_sets():
         st.session_state["data"] = SAMPLE
+        address.pin("data", SAMPLE)
 
 
 @contextmanager

@@ -113,7 +113,8 @@ def _table(shown: Sequence[Entry], every: Sequence[Entry]) -> list[Entry]:
         alt="Everything that is stored, the newest first",
     )
     by_key = {str(entry.key): entry for entry in every}
-    missing = state.missing_option("chosen", list(by_key))
+    own = st.session_state.pop(chosen_entries.DELETED, False)
+    missing = () if own else state.missing_option("chosen", list(by_key))
     chosen = st.multiselect(
         "Chosen", list(by_key), key="chosen", bind="query-params", wrap=True,
         placeholder="Tick rows above, or choose by key",

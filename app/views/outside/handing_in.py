@@ -15,6 +15,9 @@ from shuffleproof.core.job_kinds import QRELS, RUNS
 from shuffleproof.core.library import uploads
 from shuffleproof.core.words import counted, number
 
+ADD = "Add data"
+"""Tab of the page of data."""
+
 KEPT = "Your files are still here: remove or replace the file named above."
 
 
@@ -32,6 +35,9 @@ def judged_files(draft_name: str, label: str, what: str, hint: str) -> str:
             received_files.chosen_file(draft_name, file, "judgments, ")
         for file in files[RUNS]:
             received_files.chosen_file(draft_name, file)
+            held = received_files.draft(draft_name)
+            if held and not held.fault(file, "error"):
+                parts.link("data", "This reads as LETOR data: add it here", query={"view": ADD})
     needed = [words for part, words in ((QRELS, "judgments"), (RUNS, what)) if not files[part]]
     return f"Choose the {' and the '.join(needed)}." if needed else ""
 

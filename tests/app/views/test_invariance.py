@@ -226,8 +226,9 @@ def test_two_rankers_are_trained_where_there_are_none_and_then_compared(
     monkeypatch.setattr(jobs, "start_waiting", lambda _store: True)
     page = opened(tmp_path, monkeypatch)
     button(page, "Train DLCM and SetRank IMSAB + init").click().run()
-    handed_in = jobs.jobs_of(Store(tmp_path)).list("waiting")
-    assert {job.parameters["ranker"] for job in handed_in} == {f"{n}@small" for n in CONTRASTING}
+    (job,) = jobs.jobs_of(Store(tmp_path)).list("waiting")
+    assert job.kind == "invariance"
+    assert job.parameters["rankers"] == [f"{name}@small" for name in CONTRASTING]
     for place, path in networks[:1]:
         place.symlink_to(path)
     page = opened(tmp_path, monkeypatch)

@@ -38,7 +38,7 @@ def test_shuffling_moves_one_ranker_and_not_the_other(trained_sample, monkeypatc
     page.button[0].click().run()
     told = " ".join(one.value for one in page.caption).replace("\\", "")
     assert "shuffled with seed 2" in told
-    assert "Stars: grades" in told
+    assert "Stars: relevance labels" in told
     worst, reset = page.button[1:3]
     worst.click().run()
     assert "loses 100 % of its" in plain(page)

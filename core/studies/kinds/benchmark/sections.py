@@ -80,8 +80,12 @@ def headline(result: StudyResult, view: View) -> Headline:
         return Headline(f"{text}; {rest.format(gap)}.", BEST, why)
     tied = [RankerName.of(label).display for label in others.loc[~is_lower, "ranker"]]
     who = listed(tied) if len(tied) <= NAMED else f"{len(tied)} of {len(others)} others"
-    words = f"{who} {'is' if len(tied) == 1 else 'are'} statistically tied with it"
-    rest = f"; the rest is at least {gap} lower" if is_lower.any() else ""
+    words = f"{who} {'is' if len(tied) == 1 else 'are'} tied with it"
+    lower = int(is_lower.sum())
+    who_else = f"other {lower} are" if lower > 1 else "other one is"
+    rest = f"; the {who_else} significantly lower, by {gap}{' or more' if lower > 1 else ''}"
+    if not lower:
+        rest = f" ({'' if len(tied) == 1 else 'up to '}{number(-others['difference'].min())} lower)"
     chip = f"{BEST} · tied with {len(tied)}"
     return Headline(f"{text}; {words}{rest}.", BEST, why, chip)
 
