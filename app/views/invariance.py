@@ -171,7 +171,7 @@ def _study(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> None:
         )
     if not chosen:
         with picture:
-            _no_ranker_chosen(data.data, rankers)
+            st.info("Choose at least one ranker.")
         return
     changed = shown.arranged != shown.arranged_before or bool(shown.changes)
     with picture:
@@ -281,43 +281,11 @@ def _choices(
         **address.multiselect("rankers", texts, selection.selected_among(offered) or usual),
         wrap=True, format_func=display_names(offered).__getitem__,
     )  # fmt: skip
-    newest = contrasting_pair(
-        [ranker for ranker in rankers if ranker.lists == list_recipes(rankers)[0]]
-    )
-    if default and any(ranker not in default and ranker.label not in labels for ranker in newest):
-        _links("Newer rankers", newest)
     return List(data.data, data.test, recipe, query), [offered[label] for label in labels]
 
 
-def _no_ranker_chosen(data: str, rankers: list[TrainedRanker]) -> None:
-    """Draw the reason why no ranker is shown, and a button with available rankers."""
-    if contrast(rankers):
-        st.info("Choose at least one ranker.")
-        return
-    st.info(
-        escaped_sentence(
-            "By default this page compares a DLCM and a SetRank trained on the same lists; "
-            f"{data} does not have both yet. Train the missing one, or choose rankers."
-        )
-    )
-    _links(
-        "Show", [ranker for ranker in in_order_of_arrival(rankers) if ranker.lists][: len(CONTRAST)]
-    )
-
-
-def _links(words: str, rankers: list[TrainedRanker]) -> None:
-    """Draw a button that shows these rankers; no other control selects them together."""
-    labels = [ranker.label for ranker in rankers]
-    st.button(
-        escaped_sentence(f"{words}: {', '.join(display_names(labels).values())}"),
-        key="other rankers", type="tertiary",
-        icon=":material/update:", on_click=st.session_state.update,
-        args=({"lists": rankers[0].lists, "rankers": labels},),
-    )  # fmt: skip
-
-
 def _first(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> list[TrainedRanker]:
-    """Default rankers of an address without any: those of its study, else the contrast."""
+    """Default rankers of an address without any: of its study, the contrast, or the first two."""
     for artefact in services.studies("invariance", data.data):
         if str(artefact.key) in address.says("study"):
             digests = [digest for _, digest in artefact.recipe["rankers"]]
@@ -325,7 +293,8 @@ def _first(data: scoring.DataDescription, rankers: list[TrainedRanker]) -> list[
                 ranker for ranker in in_order_of_arrival(rankers) if ranker.digest in digests
             ]
             return (contrasting_pair(studied) or studied)[: len(CONTRAST)]
-    return contrast(rankers)
+    of_lists = [ranker for ranker in in_order_of_arrival(rankers) if ranker.lists]
+    return contrast(rankers) or of_lists[: len(CONTRAST)]
 
 
 def _lists(rankers: list[TrainedRanker], default: list[TrainedRanker]) -> ListRecipe:
