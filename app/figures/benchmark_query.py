@@ -21,7 +21,7 @@ def two_answers(answers: pd.DataFrame, pair: tuple[str, str]) -> go.Figure:
     figure.update_traces(
         selector={"mode": "markers"},
         hovertemplate=(
-            "<b>%{customdata[1]}</b><br>label %{customdata[2]:g}<br>initially at "
+            "<b>%{customdata[1]}</b><br>label %{customdata[2]:~g}<br>initially at "
             f"%{{customdata[3]}}<br>{pair[0]}: %{{customdata[4]}}<br>{pair[1]}: "
             "%{customdata[5]}<extra></extra>"
         ),
@@ -78,7 +78,7 @@ def two_runs(documents: pd.DataFrame, pair: tuple[str, str]) -> go.Figure:
     figure.update_traces(
         selector={"mode": "markers"},
         hovertemplate=(
-            f"<b>%{{customdata[1]}}</b><br>label %{{customdata[2]:g}}<br>{pair[0]}: "
+            f"<b>%{{customdata[1]}}</b><br>label %{{customdata[2]:~g}}<br>{pair[0]}: "
             f"%{{customdata[3]}}<br>{pair[1]}: %{{customdata[4]}}<extra></extra>"
         ),
     )

@@ -101,7 +101,7 @@ def _marks(moves: pd.DataFrame, at: int, column: str, color: str, size: int) -> 
         unselected={"marker": {"opacity": 1}},
         customdata=facts,
         hovertemplate=(
-            "<b>%{customdata[1]}</b><br>label %{customdata[2]:g}<br>input position "
+            "<b>%{customdata[1]}</b><br>label %{customdata[2]:~g}<br>input position "
             "%{customdata[3]}<br>rank %{customdata[4]}, before %{customdata[5]}<extra></extra>"
         ),
     )

@@ -31,7 +31,7 @@ def curves(summary: pd.DataFrame, family: str, measure: str, unit: str) -> go.Fi
     figure = go.Figure()
     of_rankers = {str(ranker): points for ranker, points in shown.groupby("ranker", sort=False)}
     hover = (
-        f"<b>%{{customdata[0]}}</b><br>{unit}: %{{customdata[1]:g}}<br>"
+        f"<b>%{{customdata[0]}}</b><br>{unit}: %{{customdata[1]:~g}}<br>"
         f"{measure}: %{{y:.3f}} [%{{customdata[2]:.3f}}, %{{customdata[3]:.3f}}]<br>"
         f"{TAU}: %{{customdata[4]:.2f}}<br>queries: %{{customdata[5]}}<extra></extra>"
     )

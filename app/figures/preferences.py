@@ -79,7 +79,7 @@ def curves(frame: pd.DataFrame, title: str, unit: str, measure: str) -> go.Figur
                 x=points["level"], y=points["mean"], name=name, mode="lines+markers",
                 line={"color": line.color, "dash": line.dash, "width": 2.5},
                 marker={"size": 8, "symbol": line.mark}, customdata=points[["low", "high", "n"]],
-                hovertemplate=f"<b>{name}</b><br>{unit}: %{{x:g}}<br>%{{y:.3f}} "
+                hovertemplate=f"<b>{name}</b><br>{unit}: %{{x:~g}}<br>%{{y:.3f}} "
                 "[%{customdata[0]:.3f}, %{customdata[1]:.3f}], %{customdata[2]} queries"
                 "<extra></extra>",
             )
@@ -106,7 +106,7 @@ def bounds(frame: pd.DataFrame) -> go.Figure:
                 x=points["measured"], y=[words] * len(points), mode="markers", name="measured",
                 marker={"size": 9, "color": PALETTE[0], "opacity": 0.6},
                 customdata=points[["disturbance", "level", "n"]],
-                hovertemplate="%{customdata[0]} %{customdata[1]:g}: <b>%{x:.3f}</b>, "
+                hovertemplate="%{customdata[0]} %{customdata[1]:~g}: <b>%{x:.3f}</b>, "
                 "%{customdata[2]} queries<extra></extra>",
             )
         )  # fmt: skip

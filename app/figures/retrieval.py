@@ -119,7 +119,7 @@ def sparsity_curves(frame: pd.DataFrame, measure: str) -> go.Figure:
                 },
                 error_y=_interval(points, "mean") | THIN,
                 customdata=points[["level", "postings_per_query_over_n"]],
-                hovertemplate=f"<b>{way}</b> %{{customdata[0]:g}}<br>{measure} %{{y:.3f}}<br>"
+                hovertemplate=f"<b>{way}</b> %{{customdata[0]:~g}}<br>{measure} %{{y:.3f}}<br>"
                 "%{x:.1f} non-zeros a document<br>%{customdata[1]:.2f} N postings a query"
                 "<extra></extra>",
             )
