@@ -57,7 +57,7 @@ NAVIGATION = (
     Page("Query lab", "query-lab", tabs=(
         Page("Invariance", "invariance", "invariance", "shuffle a list (position bias): which "
              "rankings change, which document falls most",
-             ("query", "lists", "rankers", "before", "order"), "certificates"),
+             ("query", "lists", "rankers", "order"), "certificates"),
         Page("One query", "query", "one_query", "one query under every perturbation",
              ("study", "query", "measure"), "perturbations"),
     )),

@@ -51,10 +51,11 @@ def choose_data() -> None:
         st.session_state["data"] = st.session_state.pop(WANTED)
         address.pin("data", st.session_state["data"])
     names = data_sets()
-    if st.query_params.get(USE) in names:
-        st.session_state["data"] = st.query_params[USE]
-    st.query_params.pop(USE, None)
+    wanted = st.query_params.pop(USE, None)
+    if wanted in names:
+        st.session_state["data"] = wanted
     missing = missing_option("data", names)
+    missing = (*missing, wanted) if wanted and wanted not in names else missing
     used = st.sidebar.selectbox(
         "Data set", **address.selectbox("data", address.option_texts(*names), SAMPLE)
     )

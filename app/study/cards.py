@@ -15,7 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from shuffleproof.app import address, captions, scoring
 from shuffleproof.app.figures.style import stroke
-from shuffleproof.app.study import parts, sample_result
+from shuffleproof.app.study import parts
 from shuffleproof.app.study.shown_list import ShownList
 from shuffleproof.core.answers.document_changes import UNCHANGED
 from shuffleproof.core.answers.one_list import Answer, fell_most, moves, verdicts
@@ -187,21 +187,21 @@ def _moving(shown: str, verdict: DeltaGenerator) -> str:
     listed = ShownList(documents, "initial", shown, UNCHANGED, start, order, None)
     answers = scoring.answers(query_list, tuple(pair), "initial", shown)
     answers_and_moves = [(answer, moves(documents, start, order, answer)) for answer in answers]
-    place = f"Query {query_list.query} of the sample"
+    query = f"Query {query_list.query}"
     with verdict:
         if shown == "initial":
             st.markdown("**Press Shuffle: whose ranking changes?**")
         else:
-            parts.headline(headline(answers_and_moves))
+            found = headline(answers_and_moves)
+            parts.headline(replace(found, text=f"{query}: {found.text}"))
         fallen = (fell_most(moves) for _, moves in answers_and_moves)
-        parts.note(" ".join([f"{place}.", *filter(None, fallen)]))
-        study = sample_result.shipped_study("invariance")
-        if study is not None:
-            parts.note(f"All its test queries: {sample_result.finding(study, pair).text}")
+        parts.note(
+            " ".join(filter(None, fallen)) or f"{query} of the sample, by the initial ranking."
+        )
     attended = scoring.attended(query_list, pair, shown, UNCHANGED)
     drawn = facts(listed, answers_and_moves, attended, SAMPLE)
     draw(drawn, "cards", lambda places: _show(ShownOrder.by_hand(places)), _shuffle)
-    return f"{place}, {counted(len(documents), 'document')}, shown {listed.words}. {LEGEND}"
+    return f"{query}, {counted(len(documents), 'document')}, shown {listed.words}. {LEGEND}"
 
 
 def _of_sample() -> tuple[scoring.List | None, list[TrainedRanker]]:

@@ -1,7 +1,7 @@
 """A list that the user reorders (shuffle, sort, reverse, move by hand) and changes.
 
-The address holds it: `order` and `before` are texts of `core.answers.shown_order`, `changed` those
-of `core.answers.document_changes`.
+The address holds it: `order` is a text of `core.answers.shown_order`, `changed` those of
+`core.answers.document_changes`. It is compared with the list by the initial ranking.
 """
 
 from collections.abc import Callable
@@ -28,8 +28,8 @@ WORST = (
     "the first ranker that reads the order. Undo changes first: the list is searched without them."
 )
 
-START = {"order": "shuffled:1", "before": "initial"}
-"""Defaults of an address without these keys."""
+START, USUAL = "initial", "shuffled:1"
+"""Order to compare with, and the order of an address without one."""
 
 ONE_LIST = ("by-hand", "worst")
 """Orders that belong to one list."""
@@ -47,14 +47,14 @@ KINDS = {
 
 @dataclass(frozen=True)
 class ShownList:
-    """A list in its current and its previous input order.
+    """A list in its current input order, and in the one to compare with.
 
     Attributes:
         documents: the list, with copies of its documents last.
-        before: previous input order, as text.
+        before: input order to compare with, as text.
         now: current input order, as text.
         changes: changes of its documents.
-        arranged_before: document at each position of the previous order.
+        arranged_before: document at each position of the order to compare with.
         arranged: document at each position of the current order.
         chosen: document picked by hand, if any.
     """
@@ -74,38 +74,25 @@ class ShownList:
 
     @property
     def words_before(self) -> str:
-        """Previous input order, in words."""
+        """Input order to compare with, in words."""
         return ShownOrder.parse(self.before).words()
 
 
 def order() -> ShownOrder:
     """Order in the address; an invalid one becomes the first shuffle."""
-    return _read("order")
+    try:
+        return ShownOrder.parse(st.query_params.get("order", USUAL))
+    except ParameterError:
+        return ShownOrder.parse(USUAL)
 
 
 def show_worst(arranged: list[int]) -> None:
-    """Show the worst order found; the search began with the initial ranking."""
-    address.pin("before", START["before"])
-    address.pin("order", str(replace(ShownOrder.by_hand(arranged), kind="worst")))
-
-
-def _read(name: str) -> ShownOrder:
-    try:
-        return ShownOrder.parse(st.query_params.get(name, START[name]))
-    except ParameterError:
-        return ShownOrder.parse(START[name])
+    """Show the worst order found."""
+    show(replace(ShownOrder.by_hand(arranged), kind="worst"))
 
 
 def show(new: ShownOrder) -> None:
-    """Show the list in another order; the current one becomes the previous order.
-
-    During a series of moves by hand, the previous order stays the one before the first move.
-    """
-    present = order()
-    if str(new) == str(present):
-        return
-    if not (new.kind == present.kind == "by-hand"):  # a series of moves counts as one change
-        address.pin("before", str(present))
+    """Show the list in another order."""
     address.pin("order", str(new))
 
 
@@ -125,9 +112,8 @@ def query_choice(data: scoring.DataDescription, forget: Callable[[], None]) -> s
 def forget_hand() -> None:
     """Forget changes, and orders and documents chosen by hand, of the previous list."""
     address.pin(CHANGED)
-    for name in ("order", "before"):
-        if _read(name).kind in ONE_LIST:
-            st.query_params.pop(name, None)
+    if order().kind in ONE_LIST:
+        st.query_params.pop("order", None)
     st.session_state.pop("document", None)
 
 
@@ -140,12 +126,11 @@ def controls(query_list: scoring.List, data: scoring.DataDescription) -> ShownLi
     present = order()
     _sorting(present, data)
     documents, arranged_before, arranged = _listed(query_list)
-    for name in START:
-        address.pin(name, str(_read(name)))
+    address.pin("order", str(order()))
     changes = _changes(documents, data.features)
     chosen = _one_document(query_list, data, documents, arranged)
     now = str(order())
-    before = now if changes else str(_read("before"))
+    before = now if changes else START
     return ShownList(
         changes.documents(documents), before, now, changes,
         arranged if changes else arranged_before,
@@ -187,27 +172,24 @@ def change_card(shown: ShownList, what: str, document: int) -> None:
 
 def _unreadable() -> None:
     """Draw a warning for an invalid order in the address, and remove it."""
-    for name, usual in START.items():
-        text = st.query_params.get(name, usual)
-        try:
-            ShownOrder.parse(text)
-        except ParameterError as error:
-            words = ShownOrder.parse(usual).words()
-            st.warning(escaped(f"The address has no readable {name}: {error}. It is {words} now."))
-            st.query_params.pop(name)
+    try:
+        ShownOrder.parse(st.query_params.get("order", USUAL))
+    except ParameterError as error:
+        words = ShownOrder.parse(USUAL).words()
+        st.warning(escaped(f"The address has no readable order: {error}. It is {words} now."))
+        st.query_params.pop("order")
 
 
 def _listed(query_list: scoring.List) -> tuple[Documents, list[int], list[int]]:
-    """Documents and both orders; orders of another list are dropped with a message."""
-    texts = (str(_read("before")), str(order()))
+    """Documents and both orders; an order of another list is dropped with a message."""
+    texts = (START, str(order()))
     documents = scoring.documents(query_list, texts)
     try:
         before, now = (ShownOrder.parse(text).arranged(documents) for text in texts)
     except ParameterError:
         st.info("The order in the address belongs to another list; this one is shuffled instead.")
-        for name in START:
-            st.query_params.pop(name, None)
-        before, now = (_read(name).arranged(documents) for name in ("before", "order"))
+        st.query_params.pop("order", None)
+        before, now = (ShownOrder.parse(text).arranged(documents) for text in (START, USUAL))
     return documents, before, now
 
 
@@ -243,15 +225,14 @@ def _sort_by(kind: str, key: str = "feature") -> Callable[[], None]:
 
 
 def _last_seed() -> int:
-    """Seed of the last shuffle in the address."""
-    shuffles = [shown.argument for shown in (order(), _read("before")) if shown.kind == "shuffled"]
-    return next(iter(shuffles), 1)
+    """Seed of the shuffle in the address; 1 without one."""
+    present = order()
+    return present.argument if present.kind == "shuffled" else 1
 
 
 def shuffle_again() -> None:
     """Show the next shuffle."""
-    known = "shuffled" in {order().kind, _read("before").kind}
-    show(ShownOrder("shuffled", _last_seed() + 1 if known else 1))
+    show(ShownOrder("shuffled", _last_seed() + (order().kind == "shuffled")))
 
 
 def by_hand(shown: ShownList, arranged: list[int]) -> None:

@@ -221,7 +221,7 @@ def _of_all_queries(data: str, rankers: Sequence[TrainedRanker]) -> str:
     if not stored:
         return ""
     study = stored.get(st.query_params.get("study", ""), next(iter(stored.values())))
-    return f"All test queries: {sample_result.finding(study, rankers).text}"
+    return f"All test queries, shuffled: {sample_result.finding(study, rankers).text}"
 
 
 def _sentences(
@@ -234,9 +234,10 @@ def _sentences(
         parts.finding("Nothing is shuffled: both orders are the same.")
         parts.note(f"Query {query}, shown {shown.words}.")
         return
-    parts.headline(cards.headline([(answer.answer, answer.moves) for answer in answers]))
+    found = cards.headline([(answer.answer, answer.moves) for answer in answers])
+    parts.headline(replace(found, text=f"Query {query}: {found.text}"))
     if overall:
-        parts.note(overall)
+        parts.finding(overall)
     fallen = [(answer.label, fell_most(captions.titles(answer.moves))) for answer in answers]
     fallen = [(label, words) for label, words in fallen if words]
     text = ""
@@ -245,7 +246,7 @@ def _sentences(
         text += f"{who}{words} "
     parts.note(
         f"{text}{_changes_in_words(shown, answers[0].answer.best)}"
-        f"Query {query}, shown {shown.words}; before: {before}. "
+        f"Shown {shown.words}; before: {before}. "
         f"{cards.LEGEND}"
     )
 

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from shuffleproof.app import pictures, recent_work, state, study_access
+from shuffleproof.app import pictures, proposals, recent_work, state, study_access
 from shuffleproof.app.figures import style
 from shuffleproof.app.navigation import PAGES
 from shuffleproof.app.plain import escaped_sentence
 from shuffleproof.app.study import cards, parts, sample_result
 from shuffleproof.app.study.picture import chart
 from shuffleproof.core.data.catalogue import SAMPLE
+from shuffleproof.core.rankers.name import RankerName
 
 QUESTION = "What happens to my ranker when its input changes?"
-WHAT = "Shuffle, cut or corrupt the lists that a ranker sees, and see how much NDCG it loses."
 QUESTIONS = {
     "initial-ranking": "A worse initial ranking?",
     "set-size": "Longer lists?",
@@ -35,7 +35,6 @@ ACROSS = 3
 def page() -> None:
     """Draw the page."""
     parts.header("Shuffleproof", QUESTION)
-    st.markdown(WHAT)
     with st.container(key="links_start", horizontal=True):
         parts.link("your-ranker", "Examine your ranker", "input")
         parts.link("data", "Use your own data", "upload_file", {"view": "Add data"})
@@ -44,6 +43,15 @@ def page() -> None:
         for path, question in QUESTIONS.items():
             parts.link(path, question)
     st.subheader("Shuffle the documents")
+    study = sample_result.shipped_study("invariance")
+    if study is not None:
+        labels = tuple(
+            label
+            for label, _ in study.recipe["rankers"]
+            if RankerName.of(label).base in proposals.CONTRASTING
+        )
+        found = study_access.compute(str(study.key), sample_result.headline, labels)
+        parts.finding(f"All test queries of the sample: {found.text}")
     cards.demonstration()
     _gallery()
     works = recent_work.recent_work(RECENT)

@@ -96,7 +96,10 @@ def _free_name(draft: Draft | None) -> str:
     """Name for a data set that has none yet: that of its only file, else a free one."""
     file = draft.only_file if draft else None
     own = [file.name.partition(".")[0]] if file and not part_of(file.name) else []
-    names = itertools.chain(own, ["mine"], (f"mine-{count}" for count in itertools.count(2)))
+    taken = [name for name in own if name in services.store().names()]
+    numbered = (f"{name}-{count}" for name in taken for count in range(2, 100))
+    further = (f"mine-{count}" for count in itertools.count(2))
+    names = itertools.chain(own, numbered, ["mine"], further)
     return next(name for name in names if not _name_fault(name))
 
 
