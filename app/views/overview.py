@@ -51,7 +51,7 @@ def page() -> None:
             if RankerName.of(label).base in proposals.CONTRASTING
         )
         found = study_access.compute(str(study.key), sample_result.headline, labels)
-        parts.finding(f"All test queries of the sample: {found.text}")
+        parts.finding(f"All test queries of the sample, shuffled: {found.text}")
     cards.demonstration()
     _gallery()
     works = recent_work.recent_work(RECENT)
