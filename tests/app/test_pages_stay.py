@@ -178,7 +178,7 @@ def test_only_a_chosen_query_goes_to_other_pages(states, store, monkeypatch):
 def test_the_sample_opens_on_the_shipped_dlcm_beside_a_setrank(states):
     address = states[1]["invariance"].address
     assert [text.partition("#")[0] for text in address["rankers"]] == ["dlcm", "setrank-imsab-init"]
-    assert (address["order"], address["before"]) == (["shuffled:1"], ["initial"])
+    assert address["order"] == ["shuffled:1"]
 
 
 def test_addresses_of_before_still_open(states, store, monkeypatch):
