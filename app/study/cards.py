@@ -32,7 +32,8 @@ LONGEST = 200
 """Length of the longest list that is shown as cards."""
 
 LEGEND = (
-    "Stars: relevance labels. ▲ ▼: ranks gained or lost. Coloured: the document passed another one."
+    "Stars: relevance labels. ▲ ▼: ranks gained or lost. Coloured edge: the document passed "
+    "another one. Filled: the marked document attends to it."
 )
 
 AnswerAndMoves = tuple[Answer, pd.DataFrame]

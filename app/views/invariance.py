@@ -234,10 +234,10 @@ def _sentences(
         parts.finding("Nothing is shuffled: both orders are the same.")
         parts.note(f"Query {query}, shown {shown.words}.")
         return
-    found = cards.headline([(answer.answer, answer.moves) for answer in answers])
-    parts.headline(replace(found, text=f"Query {query}: {found.text}"))
     if overall:
         parts.finding(overall)
+    found = cards.headline([(answer.answer, answer.moves) for answer in answers])
+    parts.headline(replace(found, text=f"Query {query}: {found.text}"))
     fallen = [(answer.label, fell_most(captions.titles(answer.moves))) for answer in answers]
     fallen = [(label, words) for label, words in fallen if words]
     text = ""

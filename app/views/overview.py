@@ -36,7 +36,7 @@ def page() -> None:
     """Draw the page."""
     parts.header("Shuffleproof", QUESTION)
     with st.container(key="links_start", horizontal=True):
-        parts.link("your-ranker", "Examine your ranker", "input")
+        parts.link("your-ranker", "Examine your ranker or runs", "input")
         parts.link("data", "Use your own data", "upload_file", {"view": "Add data"})
         parts.link("tour", "Take the tour: five steps", "explore")
     with st.container(key="links_questions", horizontal=True):

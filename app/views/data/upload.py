@@ -49,6 +49,7 @@ def section() -> None:
 
 def _form() -> None:
     st.markdown(SHORT, help=WHAT)
+    parts.link("your-ranker", "TREC runs are compared on another page", "input")
     way = st.segmented_control(
         "Source", list(WAYS), default="Files", required=True,
         key="upload way", persist_state="session",

@@ -77,21 +77,33 @@ def headline(result: StudyResult, view: View) -> Headline:
         return of_losses(each)
     named = each if len(each) == 1 else [each[0], each[-1]]
     changes = [np.subtract(*values[loss.ranker, loss.how][::-1]) for loss in named]
-    texts = [
-        f"{RankerName.of(loss.ranker).display} {_changes(known_mean(change))}"
+    means = {
+        RankerName.of(loss.ranker).display: known_mean(change)
         for loss, change in zip(named, changes, strict=True)
-    ]
-    texts[0] += f" {Measure.parse(measure).without_conventions}"
+    }
+    gains = all(loss.share <= 0 for loss in each)
     best, (home, away) = _best(result, measure), ends[named[0].ranker]
     if {home, away} <= best.keys():
-        texts.append(f"the ideal order {_changes(known_mean(best[away] - best[home]))}")
+        means["the ideal order"] = known_mean(best[away] - best[home])
     lists = f"Trained on {home} documents, tested on {away}"
-    return Headline(f"{lists}: {', '.join(texts)}.", named[0].tier, TIERS[named[0].tier])
+    if gains and len(each) > 1:
+        lists = f"Trained on {home} documents, none of {len(each)} rankers loses on {away}"
+    texts = _changes(means, Measure.parse(measure).without_conventions)
+    return Headline(f"{lists}: {texts}.", named[0].tier, TIERS[named[0].tier])
 
 
-def _changes(change: float) -> str:
-    """Change of a mean, worded as the end of a sentence."""
-    return f"{'gains' if change >= 0 else 'loses'} {abs(change):.3f}"
+def _changes(means: Mapping[str, float], measure: str) -> str:
+    """Changes of means by name, as the end of a sentence.
+
+    >>> _changes({"DLCM": 0.1, "GSF": 0.2, "MART": -0.1}, "AP")
+    'DLCM gains 0.100 AP, GSF 0.200, MART loses 0.100'
+    """
+    texts, before = list[str](), ""
+    for name, change in means.items():
+        verb = "gains" if change >= 0 else "loses"
+        texts.append(f"{name} {'' if verb == before else f'{verb} '}{abs(change):.3f}")
+        before = verb
+    return ", ".join([f"{texts[0]} {measure}", *texts[1:]])
 
 
 def _best(result: StudyResult, measure: str) -> dict[int, Queries]:
