@@ -82,7 +82,7 @@ class ConfigSpec:
             parameters[name] = threads(request["train_features"])
         if names.STOPPING & parameters.keys():
             request |= _documents("valid", valid, missing=missing)
-        folder = TemporaryDirectory(prefix="shuffleproof-")
+        folder = TemporaryDirectory(prefix="parameter-file-")
         path = Path(folder.name) / SAVED_MODEL
         request |= {"kind": kind, "parameters": parameters, "out": str(path)}
         process = WorkerProcess(SERVER, LONGEST, quiet=True)

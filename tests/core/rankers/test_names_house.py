@@ -30,6 +30,7 @@ ELSE = {
     "core/execution/devices.py": "a device: cuda:0",
     "core/perturb/names.py": "whom a perturbation attacks, which is a name as a whole",
     "core/perturb/registry.py": "whom a perturbation attacks, which is a name as a whole",
+    "core/perturb/wording.py": "whom a perturbation attacks, which is a name as a whole",
     "core/rankers/name.py": "the names themselves",
     "core/retrieval/name.py": "the names of retrievers",
 }
