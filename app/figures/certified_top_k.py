@@ -35,9 +35,8 @@ def gaps(frame: pd.DataFrame) -> go.Figure:
             sure = f"{words}certified to stay<br>N = %{{customdata[2]}}<extra></extra>"
             drawn.append(Curve(ranker, points, facts, sure, "inject", "certified", 0))
         drawn.append(Curve(ranker, points, facts, after, "inject", "left", 0, dotted))
-        ends.append(
-            (ranker, float(last["inject"]), float(last[("left", "certified")[is_certified]]))
-        )
+        end = last["certified" if is_certified else "left"]
+        ends.append((ranker, float(last["inject"]), float(end)))
         texts += [f"{end_labels([ranker])[0]}<br>{'certified' if is_certified else 'attacked'}"]
     curves(figure, drawn)
     counts = sorted(set(frame["inject"].tolist()))

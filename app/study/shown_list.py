@@ -232,7 +232,8 @@ def _last_seed() -> int:
 
 def shuffle_again() -> None:
     """Show the next shuffle."""
-    show(ShownOrder("shuffled", _last_seed() + (order().kind == "shuffled")))
+    known = order().kind == "shuffled"
+    show(ShownOrder("shuffled", _last_seed() + 1 if known else 1))
 
 
 def by_hand(shown: ShownList, arranged: list[int]) -> None:

@@ -241,7 +241,8 @@ def summary_of(artefact: Artefact) -> str:
         preset, changed = from_preset(recipe["ranker"])
         if recipe["ranker"]["name"] in FILES:
             return _of_file(artefact)
-        kind = "user code" if _is_user_code(artefact) else f"{preset} preset"
+        kind = f"{preset} preset" if preset else "combination"
+        kind = "user code" if _is_user_code(artefact) else kind
         kind = "own parameters" if recipe["ranker"]["name"] in CONFIGS else kind
         text = kind + (f", {in_words(changed)}" if changed else "")
         text += _on_lists(artefact)
